@@ -1,0 +1,50 @@
+/* Command-line options: one table a subcommand, in the habits of git and cargo.
+ *
+ * `--name VALUE`, `--name=VALUE`, `-n VALUE`, `--flag`, `--` ends the options; options and operands may be mixed
+ * (except where `stop_at_operand` is set). Anything unknown, given twice, or without its value is EPG_ERR_USAGE with
+ * one line that says what to do and, for a misspelt option, the nearest known one. */
+#ifndef EPG_BASE_OPTIONS_H
+#define EPG_BASE_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/buffer.h"
+#include "base/error.h"
+
+typedef enum epg_option_kind { EPG_OPTION_FLAG, EPG_OPTION_VALUE, EPG_OPTION_LIST } epg_option_kind;
+
+typedef struct epg_option {
+    const char *name;  /* long name without dashes */
+    char short_name;   /* 0: none */
+    epg_option_kind kind;
+    const char *value_name; /* for help: "N", "DIR" */
+    const char *help;       /* may hold newlines; NULL hides the option */
+    /* results, set by epg_options_parse; values borrow from argv */
+    bool given;
+    const char *value;   /* VALUE: the text */
+    const char **values; /* LIST: all texts, owned */
+    size_t value_count;
+} epg_option;
+
+typedef struct epg_options {
+    epg_option *table;
+    size_t count;
+    bool stop_at_operand;
+    const char **operands; /* owned array of borrowed texts */
+    size_t operand_count;
+    const char **rest; /* what stands after `--`, borrowed; NULL when there was no `--` */
+    size_t rest_count;
+} epg_options;
+
+epg_code epg_options_parse(epg_options *options, int argc, char *const argv[], epg_error *err);
+void epg_options_free(epg_options *options);
+epg_option *epg_option_find(epg_options *options, const char *name); /* aborts on a name not in the table */
+void epg_options_help(const epg_options *options, epg_buffer *out); /* the "Options:" lines of --help */
+
+/* Typed readings of a VALUE option; untouched when it was not given. Errors name the option. */
+epg_code epg_option_u64(epg_options *options, const char *name, unsigned long long min, unsigned long long max,
+                        unsigned long long *out, epg_error *err);
+epg_code epg_option_seconds(epg_options *options, const char *name, double *out, epg_error *err); /* > 0, finite */
+
+#endif

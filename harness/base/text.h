@@ -1,0 +1,33 @@
+/* Text: checks and small conversions that more than one room needs. */
+#ifndef EPG_BASE_TEXT_H
+#define EPG_BASE_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buffer.h"
+
+bool epg_utf8_valid(const void *data, size_t size); /* strict: no surrogates, no overlongs; NUL is valid */
+
+/* Decimal digits only, no sign, no space, at least one, value <= max. Leading zeros are accepted. */
+bool epg_parse_u64(const char *text, size_t size, uint64_t max, uint64_t *out);
+bool epg_parse_double(const char *text, double *out); /* the whole text, finite, no hex, no space */
+
+/* The shortest decimal text that reads back as the same double, always with a '.' or an exponent ("1.0"). */
+enum { EPG_DOUBLE_TEXT = 32 };
+size_t epg_double_text(double value, char out[EPG_DOUBLE_TEXT]);
+
+void epg_base64_encode(epg_span bytes, epg_buffer *out);
+bool epg_base64_decode(epg_span text, epg_buffer *out); /* strict: padding, no space, zero padding bits */
+
+bool epg_starts_with(const char *text, const char *prefix);
+bool epg_ends_with(const char *text, const char *suffix);
+
+/* A text made safe to print in one line on a terminal: control bytes and invalid UTF-8 become \xNN. Caller frees. */
+char *epg_printable(const char *text, size_t size);
+
+/* "1.5 s", "320 ms", "2 min 3 s" for people. Caller frees. */
+char *epg_duration_text(int64_t ns);
+
+#endif

@@ -1,0 +1,43 @@
+/* Execution profiles: what a guest (a Policy, later an Agent) may touch, behind one interface.
+ *
+ * `process`: a process of the same user. No containment; must be acknowledged; named unsafe in every record.
+ * `sandbox`: bubblewrap, namespaces, seccomp, limits.
+ * A profile that can't be had is refused (EPG_ERR_UNAVAILABLE, with the step and the reason); nothing ever runs under a
+ * lesser one. */
+#ifndef EPG_EXECUTION_EXECUTION_H
+#define EPG_EXECUTION_EXECUTION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buffer.h"
+#include "base/error.h"
+#include "system/process.h"
+
+typedef enum epg_profile { EPG_PROFILE_PROCESS, EPG_PROFILE_SANDBOX } epg_profile;
+const char *epg_profile_name(epg_profile profile);
+epg_code epg_profile_parse(const char *text, epg_profile *out, epg_error *err);
+
+typedef struct epg_guest_limits { /* 0: none */
+    uint64_t memory_bytes;
+    uint64_t processes;
+    uint64_t cpu_seconds;
+    uint64_t descriptors;
+    uint64_t file_bytes;
+    uint64_t scratch_bytes;
+    uint64_t scratch_inodes;
+    uint64_t log_bytes; /* of a Policy's stdout and stderr together, kept per Episode */
+} epg_guest_limits;
+extern const epg_guest_limits epg_guest_default_limits;
+
+typedef struct epg_execution {
+    epg_profile profile;
+    const char *python;       /* resolved absolute path of the real interpreter */
+    const char *guest_root;   /* directory that holds the `evopolicygym` guest package (harness/guest/python) */
+    epg_guest_limits limits;
+} epg_execution;
+
+/* Checks that the profile can be had, by doing it. UNAVAILABLE with step and reason. */
+epg_code epg_execution_check(const epg_execution *execution, epg_error *err);
+
+#endif

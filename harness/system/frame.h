@@ -1,0 +1,63 @@
+/* Frames over a pair of descriptors, with deadlines on reads and on writes.
+ *
+ * On the wire: 4 bytes big-endian length of what follows; 1 byte type; 4 bytes big-endian sequence number; body.
+ * A channel owns its descriptors, puts them into non-blocking mode and polls; a peer that stops reading or writing
+ * can't hold the caller past the deadline. Reads take at most 64 KiB at a time. */
+#ifndef EPG_SYSTEM_FRAME_H
+#define EPG_SYSTEM_FRAME_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buffer.h"
+#include "base/error.h"
+
+enum { EPG_FRAME_HEAD = 9, EPG_FRAME_READ_SIZE = 65536 };
+
+typedef struct epg_frame {
+    uint8_t type;
+    uint32_t sequence;
+    epg_span body; /* borrowed from the channel, valid until its next receive */
+} epg_frame;
+
+typedef struct epg_channel {
+    int in;
+    int out;          /* may equal `in` for a socket */
+    int cancel;       /* a descriptor that ends any wait with INTERRUPTED when it is readable; -1: none; not owned */
+    size_t body_limit; /* largest body accepted from the peer */
+    epg_buffer input;
+    size_t consumed; /* bytes at the front of `input` that belong to the frame handed out last */
+} epg_channel;
+
+/* What is wrong with what came: the internal classifications that Host-only evidence keeps apart. */
+typedef enum epg_frame_fault {
+    EPG_FRAME_OK = 0,
+    EPG_FRAME_CLOSED,    /* the end, between two frames */
+    EPG_FRAME_PARTIAL,   /* the end, or the deadline, inside a frame: see the code */
+    EPG_FRAME_OVERSIZED, /* a length over the bound */
+    EPG_FRAME_MALFORMED  /* a length too short for a head */
+} epg_frame_fault;
+
+void epg_channel_open(epg_channel *channel, int in, int out, size_t body_limit); /* takes both descriptors */
+void epg_channel_close(epg_channel *channel);
+
+/* Sends one frame whole. TIMEOUT: the peer did not take it in time (the channel is then unusable); CLOSED: it is gone. */
+epg_code epg_channel_send(epg_channel *channel, uint8_t type, uint32_t sequence, epg_span body, int64_t deadline,
+                          epg_error *err);
+/* As send, with a body in two parts that are not joined in memory. */
+epg_code epg_channel_send2(epg_channel *channel, uint8_t type, uint32_t sequence, epg_span head, epg_span tail,
+                           int64_t deadline, epg_error *err);
+
+/* Receives one frame. CLOSED, TIMEOUT, PROTOCOL (oversized, malformed, partial at the end), INTERRUPTED; `fault` (may
+ * be NULL) gets the classification. */
+epg_code epg_channel_receive(epg_channel *channel, epg_frame *frame, int64_t deadline, epg_frame_fault *fault,
+                             epg_error *err);
+
+/* For a poll loop: takes what can be read now (CLOSED at the end) without waiting; then frames one by one:
+ * *have is false when no whole frame is there yet. */
+epg_code epg_channel_fill(epg_channel *channel, epg_error *err);
+epg_code epg_channel_next(epg_channel *channel, epg_frame *frame, bool *have, epg_frame_fault *fault, epg_error *err);
+/* True when bytes beyond the frame handed out last are waiting (buffered, or readable now): a peer speaking early. */
+bool epg_channel_pending(epg_channel *channel);
+
+#endif

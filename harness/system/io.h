@@ -1,0 +1,33 @@
+/* The seam through which everything durable is written.
+ *
+ * Every system call of ours that changes a file system goes through these functions and nothing else does (libgit2
+ * writes on its own; its calls are bracketed by epg_io_boundary). Each call is a numbered point at which a test can
+ * make the process die, the call fail with an errno, or a write be short, and from which a log of writes and syncs
+ * can be kept, so that crashes, full disks and power loss can be played. Without EPG_IO_FAULT in the environment
+ * there is no cost but a branch. EINTR and short writes are retried here. Functions set errno and return -1 as the
+ * calls that they wrap; nothing here fills an epg_error. */
+#ifndef EPG_SYSTEM_IO_H
+#define EPG_SYSTEM_IO_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+int epg_io_open(int dir, const char *path, int flags, mode_t mode); /* O_CLOEXEC is added; counted when it creates */
+int epg_io_write_all(int fd, const void *data, size_t size);        /* 0, or -1 with an unknown part written */
+int epg_io_fsync(int fd);
+int epg_io_fdatasync(int fd);
+int epg_io_rename(int from_dir, const char *from, int to_dir, const char *to);
+int epg_io_rename_new(int from_dir, const char *from, int to_dir, const char *to); /* EEXIST when `to` exists */
+int epg_io_mkdir(int dir, const char *path, mode_t mode);           /* the mode is set in full, umask or not */
+int epg_io_unlink(int dir, const char *path, int flags);
+int epg_io_fchmod(int fd, mode_t mode);
+int epg_io_ftruncate(int fd, off_t size);
+int epg_io_symlink(const char *target, int dir, const char *path);
+
+/* A point between two durable steps that this project does not write itself (before and after a libgit2 call). */
+int epg_io_boundary(const char *name);
+uint64_t epg_io_points(void); /* points passed in this process so far */
+
+#endif

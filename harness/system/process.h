@@ -1,0 +1,72 @@
+/* Processes: start one with exact descriptors and environment, learn of its end by pidfd, end it, reap it.
+ *
+ * Whoever starts a process ends it. No SIGCHLD handler is needed: a child's end is a readable pidfd. The child gets the
+ * default signal dispositions, an empty signal mask, PDEATHSIG SIGKILL where asked, and no descriptor but those named. */
+#ifndef EPG_SYSTEM_PROCESS_H
+#define EPG_SYSTEM_PROCESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+
+typedef struct epg_fd_map {
+    int from; /* ours */
+    int to;   /* the number in the child */
+} epg_fd_map;
+
+typedef struct epg_spawn {
+    const char *const *argv;        /* argv[0] is looked up in `path_list` when it has no '/' */
+    const char *const *environment; /* NAME=value, NULL-terminated; NULL: empty */
+    const char *search_path;        /* a PATH for argv[0]; NULL: argv[0] is a path */
+    int working_directory;          /* descriptor, or -1: ours */
+    const epg_fd_map *fds;          /* 0, 1 and 2 are /dev/null unless mapped */
+    size_t fd_count;
+    bool new_session;
+    bool die_with_parent;
+} epg_spawn;
+
+typedef struct epg_process {
+    pid_t pid;
+    int pidfd; /* readable once it ended */
+} epg_process;
+
+typedef struct epg_exit {
+    int code;   /* exit code, or -1 */
+    int signal; /* signal, or 0 */
+} epg_exit;
+
+/* NOT_FOUND when the executable is missing; IO with the errno of the step that failed in the child otherwise: nothing
+ * is left behind. */
+epg_code epg_process_spawn(const epg_spawn *spawn, epg_process *out, epg_error *err);
+bool epg_process_running(const epg_process *process);
+void epg_process_signal(const epg_process *process, int signal); /* through the pidfd: never another process */
+/* Waits for the end and reaps. TIMEOUT leaves it running. */
+epg_code epg_process_wait(epg_process *process, int64_t deadline, epg_exit *out, epg_error *err);
+/* SIGTERM (when grace > now), SIGKILL after `grace`, reap. */
+void epg_process_end(epg_process *process, int64_t grace_deadline, epg_exit *out);
+
+/* What ending a tree took, for the Run's evidence. */
+typedef struct epg_ended {
+    unsigned terminated; /* processes sent SIGTERM */
+    unsigned killed;     /* processes sent SIGKILL */
+    unsigned orphans;    /* of these, ones that had left their parent */
+    unsigned rounds;
+    bool complete;       /* nothing was left */
+} epg_ended;
+
+/* For a subreaper: ends every descendant of the calling process except those in `keep` (and their own descendants are
+ * ended unless kept): TERM to all when grace_deadline is ahead, then KILL, round after round, until none is left or
+ * `deadline` passes. Reaps what was ours. */
+void epg_descendants_end(const pid_t *keep, size_t keep_count, int64_t grace_deadline, int64_t deadline,
+                         epg_ended *out);
+/* Descendants alive now, for tests and evidence. */
+size_t epg_descendants_count(pid_t of);
+
+int epg_become_subreaper(void);
+
+/* This program's own binary, for starting workers and monitors (/proc/self/exe resolved once). Caller frees. */
+char *epg_own_executable(void);
+
+#endif
