@@ -14,10 +14,10 @@
 
 typedef enum epg_code {
     EPG_OK = 0,
-    EPG_ERR_USAGE,       /* the user's mistake: an option, a path, a name */
-    EPG_ERR_INVALID,     /* content breaks a format or a contract */
-    EPG_ERR_LIMIT,       /* content is over a stated bound */
-    EPG_ERR_CHANGED,     /* a source changed while it was read */
+    EPG_ERR_USAGE,   /* the user's mistake: an option, a path, a name */
+    EPG_ERR_INVALID, /* content breaks a format or a contract */
+    EPG_ERR_LIMIT,   /* content is over a stated bound */
+    EPG_ERR_CHANGED, /* a source changed while it was read */
     EPG_ERR_NOT_FOUND,
     EPG_ERR_EXISTS,
     EPG_ERR_IO,          /* a system call failed; sys_errno tells which way */
@@ -44,8 +44,7 @@ typedef struct epg_error {
 epg_code epg_fail(epg_error *err, epg_code code, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 /* As epg_fail with EPG_ERR_IO and `sys_errno`; ": <strerror>" is appended to the text. */
-epg_code epg_fail_errno(epg_error *err, int sys_errno, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
+epg_code epg_fail_errno(epg_error *err, int sys_errno, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 /* Puts "text: " before what `err` says and returns its code: the way a caller adds what it was doing. */
 epg_code epg_fail_within(epg_error *err, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -60,12 +59,12 @@ const char *epg_code_name(epg_code code);
 int epg_exit_code(epg_code code);
 
 /* Runs an expression that returns an epg_code and returns it from the calling function unless it is EPG_OK. */
-#define EPG_TRY(expression)                    \
-    do {                                       \
-        epg_code epg_try_code_ = (expression); \
-        if (epg_try_code_ != EPG_OK) {         \
-            return epg_try_code_;              \
-        }                                      \
+#define EPG_TRY(expression)                                                                                            \
+    do {                                                                                                               \
+        epg_code epg_try_code_ = (expression);                                                                         \
+        if (epg_try_code_ != EPG_OK) {                                                                                 \
+            return epg_try_code_;                                                                                      \
+        }                                                                                                              \
     } while (0)
 
 #endif

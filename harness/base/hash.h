@@ -18,7 +18,7 @@ void epg_sha256_finish(epg_sha256 *hash, uint8_t out[EPG_SHA256_SIZE]);    /* fr
 void epg_sha256_free(epg_sha256 *hash);                                    /* for paths that do not finish */
 
 void epg_sha256_once(const void *data, size_t size, uint8_t out[EPG_SHA256_SIZE]);
-void epg_hex(const uint8_t *bytes, size_t size, char *out);                /* 2 * size + 1 bytes */
+void epg_hex(const uint8_t *bytes, size_t size, char *out);                           /* 2 * size + 1 bytes */
 void epg_digest_text(const uint8_t hash[EPG_SHA256_SIZE], char out[EPG_DIGEST_TEXT]); /* "sha256:" + hex */
 bool epg_digest_text_valid(const char *text);
 

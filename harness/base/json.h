@@ -52,7 +52,7 @@ void epg_json_put_null(epg_json_writer *writer, const char *key);
 void epg_json_put_bool(epg_json_writer *writer, const char *key, bool value);
 void epg_json_put_i64(epg_json_writer *writer, const char *key, int64_t value);
 void epg_json_put_u64(epg_json_writer *writer, const char *key, uint64_t value);
-void epg_json_put_double(epg_json_writer *writer, const char *key, double value); /* finite */
+void epg_json_put_double(epg_json_writer *writer, const char *key, double value);    /* finite */
 void epg_json_put_text(epg_json_writer *writer, const char *key, const char *value); /* NULL writes null */
 void epg_json_put_span(epg_json_writer *writer, const char *key, epg_span utf8);
 void epg_json_put_json(epg_json_writer *writer, const char *key, const json_t *value); /* keys sorted on the way */

@@ -8,8 +8,8 @@
 
 #include <stddef.h>
 
-void *epg_alloc(size_t size);                            /* zeroed; size 0 gives a valid pointer */
-void *epg_alloc_array(size_t count, size_t item_size);   /* zeroed; aborts on overflow */
+void *epg_alloc(size_t size);                                      /* zeroed; size 0 gives a valid pointer */
+void *epg_alloc_array(size_t count, size_t item_size);             /* zeroed; aborts on overflow */
 void *epg_grow_array(void *array, size_t count, size_t item_size); /* realloc; new space is not zeroed */
 char *epg_strdup(const char *text);
 char *epg_strndup(const char *text, size_t size);
@@ -27,11 +27,11 @@ void epg_close_cleanup(int *fd);
 #define EPG_AUTO_CLOSE EPG_CLEANUP(epg_close_cleanup)
 
 /* Gives the owned pointer or descriptor away and leaves NULL or -1 behind. */
-#define EPG_TAKE(pointer)                                \
-    __extension__({                                      \
-        __typeof__(pointer) epg_taken_ = (pointer);      \
-        (pointer) = NULL;                                \
-        epg_taken_;                                      \
+#define EPG_TAKE(pointer)                                                                                              \
+    __extension__({                                                                                                    \
+        __typeof__(pointer) epg_taken_ = (pointer);                                                                    \
+        (pointer) = NULL;                                                                                              \
+        epg_taken_;                                                                                                    \
     })
 static inline int epg_take_fd(int *fd)
 {

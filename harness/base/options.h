@@ -15,8 +15,8 @@
 typedef enum epg_option_kind { EPG_OPTION_FLAG, EPG_OPTION_VALUE, EPG_OPTION_LIST } epg_option_kind;
 
 typedef struct epg_option {
-    const char *name;  /* long name without dashes */
-    char short_name;   /* 0: none */
+    const char *name; /* long name without dashes */
+    char short_name;  /* 0: none */
     epg_option_kind kind;
     const char *value_name; /* for help: "N", "DIR" */
     const char *help;       /* may hold newlines; NULL hides the option */
@@ -40,11 +40,14 @@ typedef struct epg_options {
 epg_code epg_options_parse(epg_options *options, int argc, char *const argv[], epg_error *err);
 void epg_options_free(epg_options *options);
 epg_option *epg_option_find(epg_options *options, const char *name); /* aborts on a name not in the table */
-void epg_options_help(const epg_options *options, epg_buffer *out); /* the "Options:" lines of --help */
+void epg_options_help(const epg_options *options, epg_buffer *out);  /* the "Options:" lines of --help */
 
 /* Typed readings of a VALUE option; untouched when it was not given. Errors name the option. */
 epg_code epg_option_u64(epg_options *options, const char *name, unsigned long long min, unsigned long long max,
                         unsigned long long *out, epg_error *err);
 epg_code epg_option_seconds(epg_options *options, const char *name, double *out, epg_error *err); /* > 0, finite */
+
+/* The known word nearest to a misspelt one, NULL when none is near: for "did you mean ...?". */
+const char *epg_nearest_word(const char *word, const char *const *known, size_t count);
 
 #endif

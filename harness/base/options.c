@@ -1,0 +1,230 @@
+#include "base/options.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+
+/* How many letters must change between two words, counted up to 3. */
+static size_t word_distance(const char *a, const char *b)
+{
+    enum { LONGEST = 48 };
+    size_t row[LONGEST + 1];
+    size_t b_size = strlen(b);
+    if (b_size > LONGEST || strlen(a) > LONGEST) {
+        return LONGEST;
+    }
+    for (size_t j = 0; j <= b_size; j++) {
+        row[j] = j;
+    }
+    for (size_t i = 0; a[i] != '\0'; i++) {
+        size_t diagonal = row[0];
+        row[0] = i + 1;
+        for (size_t j = 0; j < b_size; j++) {
+            size_t changed = diagonal + (a[i] != b[j]);
+            size_t least = row[j] < row[j + 1] ? row[j] + 1 : row[j + 1] + 1;
+            diagonal = row[j + 1];
+            row[j + 1] = changed < least ? changed : least;
+        }
+    }
+    return row[b_size];
+}
+
+const char *epg_nearest_word(const char *word, const char *const *known, size_t count)
+{
+    const char *best = NULL;
+    size_t best_distance = strlen(word) / 2 + 1;
+    for (size_t i = 0; i < count; i++) {
+        size_t distance = word_distance(word, known[i]);
+        if (distance < best_distance) {
+            best = known[i];
+            best_distance = distance;
+        }
+    }
+    return best;
+}
+
+static epg_code unknown_option(const epg_options *options, const char *name, size_t size, epg_error *err)
+{
+    EPG_AUTO_FREE char *word = epg_strndup(name, size);
+    EPG_AUTO_FREE char *shown = epg_printable(word, strlen(word));
+    EPG_AUTO_FREE const char **known = epg_alloc_array(options->count, sizeof *known);
+    for (size_t i = 0; i < options->count; i++) {
+        known[i] = options->table[i].name;
+    }
+    const char *nearest = epg_nearest_word(word, known, options->count);
+    if (nearest != NULL) {
+        return epg_fail(err, EPG_ERR_USAGE, "unknown option --%s; did you mean --%s?", shown, nearest);
+    }
+    return epg_fail(err, EPG_ERR_USAGE, "unknown option --%s; --help lists the options", shown);
+}
+
+static epg_option *find_long(const epg_options *options, const char *name, size_t size)
+{
+    for (size_t i = 0; i < options->count; i++) {
+        if (strlen(options->table[i].name) == size && strncmp(options->table[i].name, name, size) == 0) {
+            return &options->table[i];
+        }
+    }
+    return NULL;
+}
+
+static epg_code give(epg_option *option, const char *value, epg_error *err)
+{
+    if (option->given && option->kind != EPG_OPTION_LIST) {
+        return epg_fail(err, EPG_ERR_USAGE, "--%s is given twice", option->name);
+    }
+    option->given = true;
+    option->value = value;
+    if (option->kind == EPG_OPTION_LIST) {
+        option->values = epg_grow_array(option->values, option->value_count + 1, sizeof *option->values);
+        option->values[option->value_count++] = value;
+    }
+    return EPG_OK;
+}
+
+/* Takes one option that stands at argv[*at], with its value where it has one; moves *at to its last word. */
+static epg_code take_option(const epg_options *options, int argc, char *const argv[], int *at, epg_error *err)
+{
+    const char *word = argv[*at];
+    epg_option *option = NULL;
+    const char *value = NULL;
+    if (word[1] == '-') {
+        size_t size = strcspn(word + 2, "=");
+        option = find_long(options, word + 2, size);
+        if (option == NULL) {
+            return unknown_option(options, word + 2, size, err);
+        }
+        value = word[2 + size] == '=' ? word + 3 + size : NULL;
+    } else {
+        for (size_t i = 0; i < options->count && option == NULL; i++) {
+            option = options->table[i].short_name == word[1] ? &options->table[i] : NULL;
+        }
+        if (option == NULL) {
+            EPG_AUTO_FREE char *shown = epg_printable(word, strlen(word));
+            return epg_fail(err, EPG_ERR_USAGE, "unknown option %s; --help lists the options", shown);
+        }
+        value = word[2] != '\0' ? word + 2 : NULL;
+    }
+    if (option->kind == EPG_OPTION_FLAG) {
+        if (value != NULL) {
+            return epg_fail(err, EPG_ERR_USAGE, "--%s takes no value", option->name);
+        }
+        return give(option, NULL, err);
+    }
+    if (value == NULL) {
+        if (*at + 1 >= argc) {
+            return epg_fail(err, EPG_ERR_USAGE, "--%s needs a value: --%s %s", option->name, option->name,
+                            option->value_name != NULL ? option->value_name : "VALUE");
+        }
+        value = argv[++*at];
+    }
+    return give(option, value, err);
+}
+
+epg_code epg_options_parse(epg_options *options, int argc, char *const argv[], epg_error *err)
+{
+    options->operands = epg_alloc_array((size_t)argc + 1, sizeof *options->operands);
+    for (int at = 0; at < argc; at++) {
+        if (strcmp(argv[at], "--") == 0) {
+            options->rest = (const char **)(uintptr_t)(argv + at + 1);
+            options->rest_count = (size_t)(argc - at - 1);
+            return EPG_OK;
+        }
+        if (argv[at][0] == '-' && argv[at][1] != '\0') {
+            EPG_TRY(take_option(options, argc, argv, &at, err));
+            continue;
+        }
+        options->operands[options->operand_count++] = argv[at];
+        if (options->stop_at_operand) {
+            for (at++; at < argc; at++) {
+                options->operands[options->operand_count++] = argv[at];
+            }
+        }
+    }
+    return EPG_OK;
+}
+
+void epg_options_free(epg_options *options)
+{
+    for (size_t i = 0; i < options->count; i++) {
+        free(options->table[i].values);
+        options->table[i].values = NULL;
+    }
+    free(options->operands);
+    options->operands = NULL;
+}
+
+epg_option *epg_option_find(epg_options *options, const char *name)
+{
+    epg_option *option = find_long(options, name, strlen(name));
+    if (option == NULL) {
+        (void)fprintf(stderr, "evopolicygym: no option %s in the table\n", name);
+        abort();
+    }
+    return option;
+}
+
+void epg_options_help(const epg_options *options, epg_buffer *out)
+{
+    enum { COLUMN = 30 };
+    for (size_t i = 0; i < options->count; i++) {
+        const epg_option *option = &options->table[i];
+        if (option->help == NULL) {
+            continue;
+        }
+        size_t start = out->size;
+        if (option->short_name != 0) {
+            (void)epg_buffer_format(out, "  -%c, --%s", option->short_name, option->name);
+        } else {
+            (void)epg_buffer_format(out, "  --%s", option->name);
+        }
+        if (option->kind != EPG_OPTION_FLAG) {
+            (void)epg_buffer_format(out, " %s", option->value_name != NULL ? option->value_name : "VALUE");
+        }
+        size_t width = out->size - start;
+        if (width + 2 > COLUMN) {
+            (void)epg_buffer_byte(out, '\n');
+            width = 0;
+        }
+        for (const char *line = option->help; line != NULL;) {
+            size_t size = strcspn(line, "\n");
+            (void)epg_buffer_format(out, "%*s%.*s\n", (int)(COLUMN - width), "", (int)size, line);
+            width = 0;
+            line = line[size] == '\n' ? line + size + 1 : NULL;
+        }
+    }
+}
+
+epg_code epg_option_u64(epg_options *options, const char *name, unsigned long long min, unsigned long long max,
+                        unsigned long long *out, epg_error *err)
+{
+    const epg_option *option = epg_option_find(options, name);
+    uint64_t value = 0;
+    if (!option->given) {
+        return EPG_OK;
+    }
+    if (!epg_parse_u64(option->value, strlen(option->value), max, &value) || value < min) {
+        EPG_AUTO_FREE char *shown = epg_printable(option->value, strlen(option->value));
+        return epg_fail(err, EPG_ERR_USAGE, "--%s takes a whole number from %llu to %llu, not \"%s\"", name, min, max,
+                        shown);
+    }
+    *out = value;
+    return EPG_OK;
+}
+
+epg_code epg_option_seconds(epg_options *options, const char *name, double *out, epg_error *err)
+{
+    const epg_option *option = epg_option_find(options, name);
+    double value = 0;
+    if (!option->given) {
+        return EPG_OK;
+    }
+    if (!epg_parse_double(option->value, &value) || value <= 0) {
+        EPG_AUTO_FREE char *shown = epg_printable(option->value, strlen(option->value));
+        return epg_fail(err, EPG_ERR_USAGE, "--%s takes a positive number of seconds, not \"%s\"", name, shown);
+    }
+    *out = value;
+    return EPG_OK;
+}

@@ -1,0 +1,102 @@
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "base/text.h"
+
+static epg_command_run cmd_version;
+static epg_command_run cmd_help;
+
+static const epg_command commands[] = {
+    {"help", NULL, cmd_help},
+    {"version", "print the version", cmd_version},
+};
+
+static void print_commands(FILE *to)
+{
+    (void)fputs("EvoPolicyGym: the Host on which coding agents improve programs under honest measurement\n\n"
+                "Usage: evopolicygym COMMAND [ARGUMENTS]\n\nCommands:\n",
+                to);
+    for (size_t i = 0; i < EPG_COUNT(commands); i++) {
+        if (commands[i].summary != NULL) {
+            (void)fprintf(to, "  %-12s %s\n", commands[i].name, commands[i].summary);
+        }
+    }
+    (void)fputs("\n'evopolicygym COMMAND --help' teaches a command with examples.\n", to);
+}
+
+static epg_code cmd_help(int argc, char **argv, bool *negative, epg_error *err)
+{
+    (void)argc;
+    (void)argv;
+    (void)negative;
+    (void)err;
+    print_commands(stdout);
+    return EPG_OK;
+}
+
+static epg_code cmd_version(int argc, char **argv, bool *negative, epg_error *err)
+{
+    (void)argc;
+    (void)argv;
+    (void)negative;
+    (void)err;
+    (void)puts("evopolicygym " EPG_VERSION);
+    return EPG_OK;
+}
+
+static const epg_command *find_command(const char *name)
+{
+    for (size_t i = 0; i < EPG_COUNT(commands); i++) {
+        if (strcmp(commands[i].name, name) == 0) {
+            return &commands[i];
+        }
+    }
+    return NULL;
+}
+
+static int unknown_command(const char *name)
+{
+    const char *known[EPG_COUNT(commands)];
+    for (size_t i = 0; i < EPG_COUNT(commands); i++) {
+        known[i] = commands[i].name;
+    }
+    const char *nearest = epg_nearest_word(name, known, EPG_COUNT(commands));
+    EPG_AUTO_FREE char *shown = epg_printable(name, strlen(name));
+    if (nearest != NULL) {
+        (void)fprintf(stderr, "evopolicygym: no command \"%s\"; did you mean \"%s\"?\n", shown, nearest);
+    } else {
+        (void)fprintf(stderr, "evopolicygym: no command \"%s\"; 'evopolicygym help' lists them\n", shown);
+    }
+    return epg_exit_code(EPG_ERR_USAGE);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 2) {
+        print_commands(stderr);
+        return epg_exit_code(EPG_ERR_USAGE);
+    }
+    const char *name = argv[1];
+    if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0) {
+        name = "help";
+    } else if (strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0) {
+        name = "version";
+    }
+    const epg_command *command = find_command(name);
+    if (command == NULL) {
+        return unknown_command(name);
+    }
+    epg_error err = {.text = ""};
+    bool negative = false;
+    epg_code code = command->run(argc - 2, argv + 2, &negative, &err);
+    if (code == EPG_OK && (fflush(stdout) != 0 || ferror(stdout) != 0)) {
+        code = epg_fail_errno(&err, errno, "can't write to standard output");
+    }
+    if (code != EPG_OK) {
+        (void)fprintf(stderr, "evopolicygym: %s\n", err.text);
+        return epg_exit_code(code);
+    }
+    return negative ? 1 : 0;
+}

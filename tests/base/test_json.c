@@ -1,0 +1,138 @@
+#include <signal.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "support/support.h"
+
+START_TEST(documents_are_written_indented_with_sorted_keys)
+{
+    EPG_AUTO_BUFFER out = {0};
+    epg_json_writer writer;
+    epg_json_begin(&writer, &out, 2);
+    epg_json_object(&writer, NULL);
+    epg_json_array(&writer, "a");
+    epg_json_put_u64(&writer, NULL, UINT64_MAX);
+    epg_json_put_i64(&writer, NULL, INT64_MIN);
+    epg_json_put_double(&writer, NULL, 1.0);
+    epg_json_end(&writer);
+    epg_json_array(&writer, "b");
+    epg_json_end(&writer);
+    epg_json_object(&writer, "c");
+    epg_json_put_text(&writer, "t", "\"\\\n\x01\xc3\xa9");
+    epg_json_end(&writer);
+    epg_json_put_null(&writer, "d");
+    epg_json_end(&writer);
+    epg_json_finish(&writer);
+    ck_assert_str_eq(epg_buffer_cstr(&out), "{\n"
+                                            "  \"a\": [\n"
+                                            "    18446744073709551615,\n"
+                                            "    -9223372036854775808,\n"
+                                            "    1.0\n"
+                                            "  ],\n"
+                                            "  \"b\": [],\n"
+                                            "  \"c\": {\n"
+                                            "    \"t\": \"\\\"\\\\\\n\\u0001\xc3\xa9\"\n"
+                                            "  },\n"
+                                            "  \"d\": null\n"
+                                            "}\n");
+}
+END_TEST
+
+START_TEST(keys_out_of_order_are_a_fault)
+{
+    EPG_AUTO_BUFFER out = {0};
+    epg_json_writer writer;
+    epg_json_begin(&writer, &out, 0);
+    epg_json_object(&writer, NULL);
+    epg_json_put_null(&writer, "b");
+    epg_json_put_null(&writer, "a");
+}
+END_TEST
+
+START_TEST(integers_up_to_2_64_survive_reading_and_writing)
+{
+    epg_error err;
+    EPG_AUTO_JSON *value = NULL;
+    const char *text =
+        "{\"a\":18446744073709551615,\"b\":[9223372036854775808,-3,1.5e3],\"s\":\"18446744073709551615\"}";
+    epg_assert_ok(epg_json_parse(epg_span_text(text), "x", &value, &err), &err);
+    uint64_t number = 0;
+    epg_assert_ok(epg_json_u64(value, "a", "x", &number, &err), &err);
+    ck_assert_uint_eq(number, UINT64_MAX);
+    const char *string = NULL;
+    epg_assert_ok(epg_json_text(value, "s", "x", &string, &err), &err);
+    ck_assert_str_eq(string, "18446744073709551615");
+    epg_assert_code(epg_json_text(value, "a", "x", &string, &err), EPG_ERR_INVALID, &err);
+    EPG_AUTO_BUFFER out = {0};
+    epg_json_writer writer;
+    epg_json_begin(&writer, &out, 0);
+    epg_json_put_json(&writer, NULL, value);
+    epg_json_finish(&writer);
+    ck_assert_str_eq(
+        epg_buffer_cstr(&out),
+        "{\"a\":18446744073709551615,\"b\":[9223372036854775808,-3,1500.0],\"s\":\"18446744073709551615\"}");
+}
+END_TEST
+
+START_TEST(what_is_not_strict_json_is_refused)
+{
+    static const char *const cases[] = {
+        "",
+        "{",
+        "{\"a\":1,\"a\":2}",
+        "[1,]",
+        "nan",
+        "[NaN]",
+        "\xff",
+        "\"\xed\xa0\x80\"",
+        "1 2",
+        "[01]",
+        "{a:1}",
+        "'a'",
+        "[18446744073709551616]",
+        "[-9223372036854775809]",
+        "\"\\u0000u64:5\"",
+        "[1e999]",
+    };
+    epg_error err;
+    EPG_AUTO_JSON *value = NULL;
+    epg_assert_code(epg_json_parse(epg_span_text(cases[_i]), "here", &value, &err), EPG_ERR_INVALID, &err);
+    ck_assert(strncmp(err.text, "here: ", 6) == 0);
+    ck_assert_ptr_null(value);
+}
+END_TEST
+
+START_TEST(members_that_are_missing_or_of_another_type_are_named)
+{
+    epg_error err;
+    EPG_AUTO_JSON *value = NULL;
+    epg_assert_ok(epg_json_parse(epg_span_text("{\"n\":-1,\"t\":true}"), "x", &value, &err), &err);
+    uint64_t number = 5;
+    epg_assert_code(epg_json_u64(value, "n", "run.json", &number, &err), EPG_ERR_INVALID, &err);
+    ck_assert_str_eq(err.text, "run.json: \"n\" is not an unsigned integer");
+    epg_assert_code(epg_json_u64(value, "q", "run.json", &number, &err), EPG_ERR_INVALID, &err);
+    ck_assert_str_eq(err.text, "run.json: \"q\" is missing");
+    ck_assert_uint_eq(number, 5);
+}
+END_TEST
+
+static Suite *json_suite(void)
+{
+    Suite *suite = suite_create("base json");
+    TCase *tests = tcase_create("json");
+    tcase_add_test(tests, documents_are_written_indented_with_sorted_keys);
+    const char *fork_mode = getenv("CK_FORK");
+    if (fork_mode == NULL || strcmp(fork_mode, "no") != 0) {
+        tcase_add_test_raise_signal(tests, keys_out_of_order_are_a_fault, SIGABRT);
+    }
+    tcase_add_test(tests, integers_up_to_2_64_survive_reading_and_writing);
+    tcase_add_loop_test(tests, what_is_not_strict_json_is_refused, 0, 16);
+    tcase_add_test(tests, members_that_are_missing_or_of_another_type_are_named);
+    suite_add_tcase(suite, tests);
+    return suite;
+}
+
+int main(void)
+{
+    return epg_test_main(json_suite());
+}

@@ -1,0 +1,109 @@
+#include <string.h>
+
+#include "base/options.h"
+#include "support/support.h"
+
+static epg_option table[4];
+static epg_options options;
+
+static void set_up(void)
+{
+    const epg_option fresh[4] = {
+        {.name = "episodes", .short_name = 'n', .kind = EPG_OPTION_VALUE, .value_name = "N", .help = "how many"},
+        {.name = "json", .kind = EPG_OPTION_FLAG, .help = "one document"},
+        {.name = "skill", .kind = EPG_OPTION_LIST, .value_name = "DIR", .help = "a skill\nmay be repeated"},
+        {.name = "timeout", .kind = EPG_OPTION_VALUE, .value_name = "S", .help = "seconds"},
+    };
+    memcpy(table, fresh, sizeof table);
+    options = (epg_options){.table = table, .count = 4};
+}
+
+static void tear_down(void)
+{
+    epg_options_free(&options);
+}
+
+static epg_code parse(epg_error *err, int argc, const char *const argv[])
+{
+    return epg_options_parse(&options, argc, (char *const *)(uintptr_t)argv, err);
+}
+
+START_TEST(values_flags_lists_operands_and_the_rest_are_told_apart)
+{
+    epg_error err;
+    const char *argv[] = {"DIR", "--episodes=5", "--json", "--skill", "a", "--skill=b", "-", "--", "cmd", "--json"};
+    epg_assert_ok(parse(&err, 10, argv), &err);
+    ck_assert_str_eq(epg_option_find(&options, "episodes")->value, "5");
+    ck_assert(epg_option_find(&options, "json")->given);
+    ck_assert_uint_eq(table[2].value_count, 2);
+    ck_assert_str_eq(table[2].values[1], "b");
+    ck_assert_uint_eq(options.operand_count, 2);
+    ck_assert_str_eq(options.operands[1], "-");
+    ck_assert_uint_eq(options.rest_count, 2);
+    ck_assert_str_eq(options.rest[1], "--json");
+}
+END_TEST
+
+START_TEST(a_short_option_takes_its_value_joined_or_next)
+{
+    epg_error err;
+    const char *joined[] = {"-n7"};
+    epg_assert_ok(parse(&err, 1, joined), &err);
+    unsigned long long value = 0;
+    epg_assert_ok(epg_option_u64(&options, "episodes", 1, 10, &value, &err), &err);
+    ck_assert_uint_eq(value, 7);
+}
+END_TEST
+
+START_TEST(mistakes_are_told_in_one_line_that_says_what_to_do)
+{
+    static const struct {
+        const char *argv[2];
+        int argc;
+        const char *text;
+    } cases[] = {
+        {{"--episode"}, 1, "unknown option --episode; did you mean --episodes?"},
+        {{"--zzzzzz"}, 1, "unknown option --zzzzzz; --help lists the options"},
+        {{"-x"}, 1, "unknown option -x; --help lists the options"},
+        {{"--episodes"}, 1, "--episodes needs a value: --episodes N"},
+        {{"--json=1"}, 1, "--json takes no value"},
+        {{"--json", "--json"}, 2, "--json is given twice"},
+    };
+    epg_error err;
+    epg_assert_code(parse(&err, cases[_i].argc, cases[_i].argv), EPG_ERR_USAGE, &err);
+    ck_assert_str_eq(err.text, cases[_i].text);
+}
+END_TEST
+
+START_TEST(numbers_out_of_range_are_refused)
+{
+    epg_error err;
+    const char *argv[] = {"--episodes", "0", "--timeout", "-1"};
+    epg_assert_ok(parse(&err, 4, argv), &err);
+    unsigned long long value = 3;
+    epg_assert_code(epg_option_u64(&options, "episodes", 1, 10, &value, &err), EPG_ERR_USAGE, &err);
+    ck_assert_str_eq(err.text, "--episodes takes a whole number from 1 to 10, not \"0\"");
+    ck_assert_uint_eq(value, 3);
+    double seconds = 2;
+    epg_assert_code(epg_option_seconds(&options, "timeout", &seconds, &err), EPG_ERR_USAGE, &err);
+    ck_assert(seconds == 2);
+}
+END_TEST
+
+static Suite *options_suite(void)
+{
+    Suite *suite = suite_create("base options");
+    TCase *tests = tcase_create("options");
+    tcase_add_checked_fixture(tests, set_up, tear_down);
+    tcase_add_test(tests, values_flags_lists_operands_and_the_rest_are_told_apart);
+    tcase_add_test(tests, a_short_option_takes_its_value_joined_or_next);
+    tcase_add_loop_test(tests, mistakes_are_told_in_one_line_that_says_what_to_do, 0, 6);
+    tcase_add_test(tests, numbers_out_of_range_are_refused);
+    suite_add_tcase(suite, tests);
+    return suite;
+}
+
+int main(void)
+{
+    return epg_test_main(options_suite());
+}
