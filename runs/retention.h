@@ -1,0 +1,30 @@
+/* Bulk retention: how much of the bulk artifacts a Run keeps (CONTRACTS section 9).
+ *
+ * After each publication, while the bulk bytes of both copies exceed the limit, the bulk files of the oldest submission
+ * that still has some go, in both copies, and its availability.json says so; the newest is never touched.
+ * retention.json in workspace/feedback tells the state. availability.json changes before its files go: it never claims
+ * what is gone. */
+#ifndef EPG_RUNS_RETENTION_H
+#define EPG_RUNS_RETENTION_H
+
+#include "runs/publication.h"
+
+typedef struct epg_retention epg_retention;
+
+epg_retention *epg_retention_new(uint64_t limit_bytes);
+void epg_retention_free(epg_retention *retention);
+
+/* Learns of a submission whose publication exists, without applying anything: for resume, oldest first. Reads its
+ * Host copy's availability.json. */
+epg_code epg_retention_restore(epg_retention *retention, epg_publisher *publisher, uint64_t number, epg_error *err);
+
+/* Takes up a submission that was just published, evicts, and writes retention.json. */
+epg_code epg_retention_apply(epg_retention *retention, epg_publisher *publisher, uint64_t number,
+                             const epg_feedback *feedback, epg_evidence_list *evidence, epg_error *err);
+
+/* availability.json of a fresh publication: all there. Used by epg_publish. */
+void epg_availability_fresh(const char *submission_id, const epg_feedback *feedback, epg_buffer *out);
+
+uint64_t epg_retention_bytes(const epg_retention *retention); /* kept now, in both copies */
+
+#endif
