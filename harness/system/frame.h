@@ -17,7 +17,7 @@ enum { EPG_FRAME_HEAD = 9, EPG_FRAME_READ_SIZE = 65536 };
 typedef struct epg_frame {
     uint8_t type;
     uint32_t sequence;
-    epg_span body; /* borrowed from the channel, valid until its next receive */
+    epg_span body; /* borrowed from the channel, valid until its next receive or fill */
 } epg_frame;
 
 typedef struct epg_channel {
@@ -26,7 +26,8 @@ typedef struct epg_channel {
     int cancel;       /* a descriptor that ends any wait with INTERRUPTED when it is readable; -1: none; not owned */
     size_t body_limit; /* largest body accepted from the peer */
     epg_buffer input;
-    size_t consumed; /* bytes at the front of `input` that belong to the frame handed out last */
+    size_t consumed; /* bytes at the front of `input` that belong to frames handed out already */
+    bool broken;     /* a send did not get through: what the peer has is unknown */
 } epg_channel;
 
 /* What is wrong with what came: the internal classifications that Host-only evidence keeps apart. */
@@ -38,6 +39,7 @@ typedef enum epg_frame_fault {
     EPG_FRAME_MALFORMED  /* a length too short for a head */
 } epg_frame_fault;
 
+/* Also makes SIGPIPE ignored where it had its default disposition. Each descriptor may be -1 for a one-way channel. */
 void epg_channel_open(epg_channel *channel, int in, int out, size_t body_limit); /* takes both descriptors */
 void epg_channel_close(epg_channel *channel);
 
@@ -53,8 +55,9 @@ epg_code epg_channel_send2(epg_channel *channel, uint8_t type, uint32_t sequence
 epg_code epg_channel_receive(epg_channel *channel, epg_frame *frame, int64_t deadline, epg_frame_fault *fault,
                              epg_error *err);
 
-/* For a poll loop: takes what can be read now (CLOSED at the end) without waiting; then frames one by one:
- * *have is false when no whole frame is there yet. */
+/* For a poll loop: takes what can be read now (one read; CLOSED at the end) without waiting; then frames one by one:
+ * *have is false when no whole frame is there yet. Take all frames after each fill: a fill reads nothing more, whatever
+ * the peer sends, while a frame of the largest size is buffered. */
 epg_code epg_channel_fill(epg_channel *channel, epg_error *err);
 epg_code epg_channel_next(epg_channel *channel, epg_frame *frame, bool *have, epg_frame_fault *fault, epg_error *err);
 /* True when bytes beyond the frame handed out last are waiting (buffered, or readable now): a peer speaking early. */

@@ -6,6 +6,7 @@
 #define EPG_SYSTEM_PROCESS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -17,9 +18,10 @@ typedef struct epg_fd_map {
 } epg_fd_map;
 
 typedef struct epg_spawn {
-    const char *const *argv;        /* argv[0] is looked up in `path_list` when it has no '/' */
+    const char *const *argv;        /* argv[0] is looked up in `search_path` when it has no '/' */
     const char *const *environment; /* NAME=value, NULL-terminated; NULL: empty */
-    const char *search_path;        /* a PATH for argv[0]; NULL: argv[0] is a path */
+    const char *search_path;        /* a PATH for argv[0], its absolute entries count; NULL: argv[0] is a path (seen from
+                                     * the working directory when it is relative) */
     int working_directory;          /* descriptor, or -1: ours */
     const epg_fd_map *fds;          /* 0, 1 and 2 are /dev/null unless mapped */
     size_t fd_count;
@@ -42,9 +44,9 @@ typedef struct epg_exit {
 epg_code epg_process_spawn(const epg_spawn *spawn, epg_process *out, epg_error *err);
 bool epg_process_running(const epg_process *process);
 void epg_process_signal(const epg_process *process, int signal); /* through the pidfd: never another process */
-/* Waits for the end and reaps. TIMEOUT leaves it running. */
+/* Waits for the end, reaps and closes the pidfd (it is -1 then). TIMEOUT leaves it as it is. `out` may be NULL. */
 epg_code epg_process_wait(epg_process *process, int64_t deadline, epg_exit *out, epg_error *err);
-/* SIGTERM (when grace > now), SIGKILL after `grace`, reap. */
+/* SIGTERM when `grace_deadline` is ahead, SIGKILL after it, reap. Nothing when it was reaped already; `out` may be NULL. */
 void epg_process_end(epg_process *process, int64_t grace_deadline, epg_exit *out);
 
 /* What ending a tree took, for the Run's evidence. */

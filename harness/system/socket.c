@@ -1,0 +1,136 @@
+#include "system/socket.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "system/files.h"
+#include "system/io.h"
+
+enum { BACKLOG = 64 };
+static const char socket_name[] = "session.sock";
+
+/* A private directory below `base`, short enough for a socket in it; NULL with errno when it can't be had. */
+static char *private_directory(const char *base)
+{
+    EPG_AUTO_FREE char *name = epg_file_temporary_name("epg-");
+    EPG_AUTO_FREE char *directory = epg_format("%s/%s", base, name);
+    struct sockaddr_un address;
+    if (strlen(directory) + 1 + sizeof socket_name > sizeof address.sun_path) {
+        errno = ENAMETOOLONG;
+        return NULL;
+    }
+    return epg_io_mkdir(AT_FDCWD, directory, 0700) < 0 ? NULL : EPG_TAKE(directory);
+}
+
+static char *choose_directory(epg_error *err)
+{
+    const char *runtime = getenv("XDG_RUNTIME_DIR");
+    char *directory = runtime != NULL && *runtime == '/' ? private_directory(runtime) : NULL;
+    if (directory == NULL) {
+        directory = private_directory("/tmp");
+    }
+    if (directory == NULL) {
+        (void)epg_fail_errno(err, errno, "can't make a directory for the session's socket in /tmp");
+    }
+    return directory;
+}
+
+static int listen_at(const char *path)
+{
+    EPG_AUTO_CLOSE int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0 || epg_io_bind_unix(fd, path, 0600) < 0 || listen(fd, BACKLOG) < 0) {
+        return -1;
+    }
+    return epg_take_fd(&fd);
+}
+
+epg_code epg_socket_listen(int *fd, char **directory, char **path, epg_error *err)
+{
+    char *made = choose_directory(err);
+    if (made == NULL) {
+        return EPG_ERR_IO;
+    }
+    char *whole = epg_format("%s/%s", made, socket_name);
+    int listener = listen_at(whole);
+    if (listener < 0) {
+        epg_code code = epg_fail_errno(err, errno, "can't listen at '%s'", whole);
+        epg_socket_remove(made, whole);
+        return code;
+    }
+    *fd = listener;
+    *directory = made;
+    *path = whole;
+    return EPG_OK;
+}
+
+void epg_socket_remove(char *directory, char *path)
+{
+    if (path != NULL) {
+        (void)epg_io_unlink(AT_FDCWD, path, 0);
+        free(path);
+    }
+    if (directory != NULL) {
+        (void)epg_io_unlink(AT_FDCWD, directory, AT_REMOVEDIR);
+        free(directory);
+    }
+}
+
+/* How long connect(2) may wait for room in the listener's queue. */
+static struct timeval time_left(int64_t deadline)
+{
+    int64_t left = deadline == EPG_NEVER ? 0 : deadline - epg_monotonic_ns();
+    if (deadline != EPG_NEVER && left < EPG_MILLISECOND) {
+        left = EPG_MILLISECOND; /* 0 would mean for ever */
+    }
+    return (struct timeval){.tv_sec = left / EPG_SECOND, .tv_usec = (left % EPG_SECOND) / 1000};
+}
+
+static void set_send_timeout(int fd, struct timeval timeout)
+{
+    (void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof timeout);
+}
+
+epg_code epg_socket_connect(const char *path, int64_t deadline, int *fd, epg_error *err)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    size_t size = strlen(path);
+    if (size >= sizeof address.sun_path) {
+        return epg_fail(err, EPG_ERR_USAGE, "a socket's path has at most %zu bytes: '%s'", sizeof address.sun_path - 1,
+                        path);
+    }
+    memcpy(address.sun_path, path, size + 1);
+    EPG_AUTO_CLOSE int opened = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (opened < 0) {
+        return epg_fail_errno(err, errno, "can't make a socket");
+    }
+    for (;;) {
+        set_send_timeout(opened, time_left(deadline));
+        if (connect(opened, (const struct sockaddr *)&address, sizeof address) == 0) {
+            break;
+        }
+        if (errno == EAGAIN) {
+            return epg_fail(err, EPG_ERR_TIMEOUT, "nobody answers at '%s'", path);
+        }
+        if (errno == EINTR) {
+            continue;
+        }
+        int error = errno;
+        epg_code code = epg_fail_errno(err, error, "can't connect to '%s'", path);
+        if (error == ENOENT || error == ECONNREFUSED) {
+            return epg_fail_as(err, error == ENOENT ? EPG_ERR_NOT_FOUND : EPG_ERR_CLOSED, "no Host listens here");
+        }
+        return code;
+    }
+    set_send_timeout(opened, (struct timeval){0});
+    *fd = epg_take_fd(&opened);
+    return EPG_OK;
+}
