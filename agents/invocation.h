@@ -73,8 +73,8 @@ typedef struct epg_invocation {
 void epg_invocation_free(epg_invocation *invocation);
 #define EPG_AUTO_INVOCATION EPG_CLEANUP(epg_invocation_free) epg_invocation
 
-/* USAGE: an option that is unknown, missing or malformed, or a task text too long for every way it could go. Whether the
- * executable and a login are there is not looked at here (agents/check.h). */
+/* USAGE: an option that is unknown, missing or malformed, or a task text too long for every way it could go. Whether
+ * the executable and a login are there is not looked at here (agents/check.h). */
 epg_code epg_invocation_build(const epg_agent_request *request, epg_invocation *out, epg_error *err);
 
 /* The whole environment of the Agent: the invocation's and what the Host owns. `session_directory` (the directory of

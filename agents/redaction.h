@@ -15,9 +15,8 @@
 #include "base/error.h"
 
 enum {
-    EPG_REDACTION_HOLD = 64 * 1024,      /* most bytes that a filter holds back */
-    EPG_REDACTION_VALUE_MIN = 6,         /* shorter values are not hidden: they would hide ordinary text */
-    EPG_REDACTION_VALUE_MAX = 32 * 1024, /* of a longer value, this much from its start is looked for */
+    EPG_REDACTION_HOLD = 64 * 1024, /* most bytes that a filter holds back */
+    EPG_REDACTION_VALUE_MIN = 6,    /* shorter values are not hidden: they would hide ordinary text */
 };
 #define EPG_REDACTED "[redacted]"
 
