@@ -79,7 +79,9 @@ epg_code epg_ledger_create(int run, epg_ledger **out, epg_error *err);
 epg_code epg_ledger_open(int run, epg_ledger **out, bool *torn, epg_error *err);
 void epg_ledger_close(epg_ledger *ledger); /* syncs what it can */
 
-/* Fields in any order, at most 32. PUBLICATION when it could not be written; the ledger then refuses all more. */
+/* Fields in any order, at most 32. PUBLICATION when it could not be written: what was written of the line is
+ * taken back, so that the file stays whole; after a failed sync, or when that fails too, the ledger refuses all more.
+ */
 epg_code epg_ledger_append(epg_ledger *ledger, const char *event, const epg_field *fields, size_t count,
                            epg_error *err);
 #define EPG_EVENT(ledger, event, err, ...)                                                                             \

@@ -61,7 +61,7 @@ typedef struct epg_session {
 
 void epg_session_init(epg_session *session, const epg_config *config);
 void epg_session_free(epg_session *session);
-/* The submission that runs, or the one with that number; NULL when there is none. */
+/* The submission that runs, or the one with that number; NULL when there is none. Valid until the next charge. */
 epg_submission *epg_session_running(const epg_session *session);
 epg_submission *epg_session_submission(const epg_session *session, uint64_t number);
 uint64_t epg_session_submissions_remaining(const epg_session *session);

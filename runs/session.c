@@ -1,0 +1,395 @@
+#include "runs/session.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "runs/protocol.h"
+
+void epg_submission_id(uint64_t number, char out[EPG_SUBMISSION_ID_TEXT])
+{
+    (void)snprintf(out, EPG_SUBMISSION_ID_TEXT, "submission-%06llu", (unsigned long long)number);
+}
+
+uint64_t epg_submission_number(const char *id)
+{
+    static const char prefix[] = "submission-";
+    uint64_t number = 0;
+    char again[EPG_SUBMISSION_ID_TEXT];
+    if (!epg_starts_with(id, prefix) ||
+        !epg_parse_u64(id + sizeof prefix - 1, strlen(id) - (sizeof prefix - 1), UINT64_MAX, &number)) {
+        return 0;
+    }
+    epg_submission_id(number, again);
+    return strcmp(again, id) == 0 ? number : 0;
+}
+
+void epg_session_init(epg_session *session, const epg_config *config)
+{
+    *session = (epg_session){.config = config, .episodes_remaining = config->episode_budget};
+}
+
+void epg_session_free(epg_session *session)
+{
+    for (size_t i = 0; i < session->submission_count; i++) {
+        epg_indices_free(&session->submissions[i].indices);
+    }
+    free(session->submissions);
+    free(session->candidates);
+    *session = (epg_session){0};
+}
+
+epg_submission *epg_session_running(const epg_session *session)
+{
+    epg_submission *latest = epg_session_submission(session, session->submission_count);
+    return latest != NULL && latest->state == EPG_SUBMISSION_RUNNING ? latest : NULL;
+}
+
+epg_submission *epg_session_submission(const epg_session *session, uint64_t number)
+{
+    return number >= 1 && number <= session->submission_count ? &session->submissions[number - 1] : NULL;
+}
+
+uint64_t epg_session_submissions_remaining(const epg_session *session)
+{
+    uint64_t made = session->submission_count;
+    return made < session->config->max_submissions ? session->config->max_submissions - made : 0;
+}
+
+void epg_decision_free(epg_decision *decision)
+{
+    epg_indices_free(&decision->indices);
+    free(decision->candidates);
+    *decision = (epg_decision){0};
+}
+
+/* --- Checks. Each returns true when the request may go on; otherwise the decision holds the refusal. --- */
+
+static bool refuse(epg_decision *decision, const char *code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+static bool refuse(epg_decision *decision, const char *code, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(decision->message, sizeof decision->message, format, arguments);
+    va_end(arguments);
+    decision->code = code;
+    return false;
+}
+
+/* Whether the request has the member, and nothing but it, beside "protocol" and "method". */
+static bool has_only(const json_t *request, const char *member)
+{
+    return json_object_size(request) == 3 && json_object_get(request, member) != NULL;
+}
+
+static bool read_index(const json_t *item, uint64_t pool, epg_indices *indices, epg_decision *decision)
+{
+    uint64_t index = 0;
+    if (!epg_json_is_u64(item, &index) || index >= pool) {
+        return refuse(decision, "invalid_request", "episode_indices takes whole numbers from 0 to %llu",
+                      (unsigned long long)(pool - 1));
+    }
+    if (indices->count > 0 && index <= indices->items[indices->count - 1]) {
+        return refuse(decision, "invalid_request", "episode_indices must strictly increase");
+    }
+    indices->items[indices->count++] = index;
+    return true;
+}
+
+static bool read_indices(const epg_session *session, const json_t *list, epg_decision *decision)
+{
+    if (!json_is_array(list) || json_array_size(list) == 0) {
+        return refuse(decision, "invalid_request", "episode_indices takes a list of at least one index");
+    }
+    size_t count = json_array_size(list);
+    epg_indices indices = {epg_alloc_array(count, sizeof *indices.items), 0};
+    for (size_t i = 0; i < count; i++) {
+        if (!read_index(json_array_get(list, i), session->config->episode_pool_size, &indices, decision)) {
+            epg_indices_free(&indices);
+            return false;
+        }
+    }
+    decision->indices = indices;
+    return true;
+}
+
+static bool check_counts(const epg_session *session, size_t count, epg_decision *decision)
+{
+    const epg_config *config = session->config;
+    if (count > EPG_SUBMIT_INDICES_MAX) {
+        return refuse(decision, "episode_limit", "at most %d Episodes in one submission", EPG_SUBMIT_INDICES_MAX);
+    }
+    uint64_t submissions_left = epg_session_submissions_remaining(session);
+    if (submissions_left == 0) {
+        return refuse(decision, "submission_limit", "all %llu submissions are used: call finish",
+                      (unsigned long long)config->max_submissions);
+    }
+    if (config->max_episodes_per_submission != 0 && count > config->max_episodes_per_submission) {
+        return refuse(decision, "episode_limit", "at most %llu Episodes in one submission",
+                      (unsigned long long)config->max_episodes_per_submission);
+    }
+    if (count > session->episodes_remaining) {
+        return refuse(decision, "budget_exhausted", "%llu Episodes are left, %llu were asked for",
+                      (unsigned long long)session->episodes_remaining, (unsigned long long)count);
+    }
+    uint64_t after = session->episodes_remaining - count;
+    uint64_t spendable = (submissions_left - 1) * epg_config_submission_capacity(config);
+    if (config->finish_budget_policy == EPG_FINISH_REQUIRE_EXHAUSTION && after > spendable) {
+        return refuse(decision, "budget_allocation",
+                      "the whole budget must be spent: select at least %llu Episodes, or the rest can't be spent in "
+                      "the %llu submissions after this one",
+                      (unsigned long long)(session->episodes_remaining - spendable),
+                      (unsigned long long)(submissions_left - 1));
+    }
+    return true;
+}
+
+static bool check_submit(const epg_session *session, const json_t *request, epg_decision *decision)
+{
+    if (!has_only(request, "episode_indices")) {
+        return refuse(decision, "invalid_request", "submit takes episode_indices and nothing else");
+    }
+    return read_indices(session, json_object_get(request, "episode_indices"), decision) &&
+           check_counts(session, decision->indices.count, decision);
+}
+
+static bool is_duplicate(const char *const *ids, size_t i)
+{
+    for (size_t j = 0; j < i; j++) {
+        if (strcmp(ids[j], ids[i]) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The checks of finish on ids that are non-empty texts, at least one. */
+static bool check_ids(const epg_session *session, const char *const *ids, size_t count, bool any_budget,
+                      epg_decision *decision)
+{
+    uint64_t most = session->config->max_candidates;
+    if (count > most) {
+        return refuse(decision, "candidate_limit", "finish takes at most %llu submission%s, not %zu",
+                      (unsigned long long)most, most == 1 ? "" : "s", count);
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (is_duplicate(ids, i)) {
+            return refuse(decision, "duplicate_submission", "a submission is named twice");
+        }
+    }
+    uint64_t *candidates = epg_alloc_array(count, sizeof *candidates);
+    for (size_t i = 0; i < count; i++) {
+        const epg_submission *submission = epg_session_submission(session, epg_submission_number(ids[i]));
+        if (submission == NULL || submission->state != EPG_SUBMISSION_PUBLISHED) {
+            free(candidates);
+            return refuse(decision, "unknown_submission", "candidate %zu is no published submission of this Run",
+                          i + 1);
+        }
+        candidates[i] = submission->number;
+    }
+    bool must_spend = session->config->finish_budget_policy == EPG_FINISH_REQUIRE_EXHAUSTION && !any_budget;
+    if (must_spend && session->episodes_remaining > 0) {
+        free(candidates);
+        decision->has_episodes_remaining = true;
+        return refuse(decision, "budget_remaining", "%llu Episodes are left and must be spent before finish",
+                      (unsigned long long)session->episodes_remaining);
+    }
+    decision->candidates = candidates;
+    return true;
+}
+
+static bool check_finish(const epg_session *session, const json_t *request, epg_decision *decision)
+{
+    if (!has_only(request, "submission_ids")) {
+        return refuse(decision, "invalid_request", "finish takes submission_ids and nothing else");
+    }
+    const json_t *list = json_object_get(request, "submission_ids");
+    decision->record_rejection = true; /* until it is admitted */
+    size_t count = json_is_array(list) ? json_array_size(list) : 0;
+    if (count == 0) {
+        return refuse(decision, "invalid_request", "submission_ids takes a list of at least one submission id");
+    }
+    decision->has_candidate_count = true;
+    decision->candidate_count = count;
+    EPG_AUTO_FREE const char **ids = epg_alloc_array(count, sizeof *ids);
+    for (size_t i = 0; i < count; i++) {
+        const json_t *id = json_array_get(list, i);
+        if (!json_is_string(id) || json_string_length(id) == 0) {
+            return refuse(decision, "invalid_request", "submission_ids takes submission ids");
+        }
+        /* An id with NUL is cut here, and is unknown either way: "submission-000001\0" is refused by its length. */
+        ids[i] = strlen(json_string_value(id)) == json_string_length(id) ? json_string_value(id) : "";
+    }
+    return check_ids(session, ids, count, false, decision);
+}
+
+static bool check_status(const json_t *request, epg_decision *decision)
+{
+    return json_object_size(request) == 2 || refuse(decision, "invalid_request", "status takes nothing");
+}
+
+static bool check_wait(const epg_session *session, const json_t *request, epg_decision *decision)
+{
+    const json_t *id = json_object_get(request, "submission_id");
+    if (json_object_size(request) != (id == NULL ? 2 : 3) || (id != NULL && !json_is_string(id))) {
+        return refuse(decision, "invalid_request", "wait takes a submission_id or nothing");
+    }
+    uint64_t number = id != NULL ? epg_submission_number(json_string_value(id)) : session->submission_count;
+    if (epg_session_submission(session, number) == NULL) {
+        return refuse(decision, "unknown_submission",
+                      id != NULL ? "there is no such submission in this Run" : "nothing was submitted in this Run yet");
+    }
+    decision->wait_for = number;
+    return true;
+}
+
+epg_method epg_session_method_of(const json_t *request)
+{
+    static const char *const names[] = {
+        [EPG_METHOD_SUBMIT] = "submit",
+        [EPG_METHOD_FINISH] = "finish",
+        [EPG_METHOD_STATUS] = "status",
+        [EPG_METHOD_WAIT] = "wait",
+    };
+    const char *protocol = json_string_value(json_object_get(request, "protocol"));
+    const char *method = json_string_value(json_object_get(request, "method"));
+    if (protocol == NULL || strcmp(protocol, EPG_SESSION_PROTOCOL) != 0 || method == NULL) {
+        return EPG_METHOD_NONE;
+    }
+    for (size_t i = EPG_METHOD_SUBMIT; i < EPG_COUNT(names); i++) {
+        if (strcmp(method, names[i]) == 0) {
+            return (epg_method)i;
+        }
+    }
+    return EPG_METHOD_NONE;
+}
+
+static bool check(const epg_session *session, const json_t *request, epg_method method, epg_decision *decision)
+{
+    if (request == NULL || !json_is_object(request)) {
+        return refuse(decision, "invalid_request", "a request is one frame of 1 to %d bytes that holds a JSON object",
+                      EPG_SESSION_FRAME_MAX);
+    }
+    bool reads_only = method == EPG_METHOD_STATUS || method == EPG_METHOD_WAIT;
+    if (session->end != EPG_SESSION_OPEN && !reads_only) {
+        return refuse(decision, "session_closed",
+                      "the session is closed: nothing can be submitted or finished any more");
+    }
+    const char *protocol = json_string_value(json_object_get(request, "protocol"));
+    if (protocol == NULL || strcmp(protocol, EPG_SESSION_PROTOCOL) != 0) {
+        return refuse(decision, "protocol_mismatch", "this session speaks %s", EPG_SESSION_PROTOCOL);
+    }
+    switch (method) {
+    case EPG_METHOD_SUBMIT:
+        return check_submit(session, request, decision);
+    case EPG_METHOD_FINISH:
+        return check_finish(session, request, decision);
+    case EPG_METHOD_STATUS:
+        return check_status(request, decision);
+    case EPG_METHOD_WAIT:
+        return check_wait(session, request, decision);
+    case EPG_METHOD_NONE:
+        break;
+    }
+    return refuse(decision, "invalid_request", "method must be submit, finish, status or wait");
+}
+
+/* What a refused decision keeps: its code, its message and what the ledger records. */
+static void settle(epg_decision *decision, epg_method method, bool admitted)
+{
+    decision->method = method;
+    if (admitted) {
+        decision->record_rejection = false;
+        decision->has_candidate_count = false;
+        return;
+    }
+    epg_indices_free(&decision->indices);
+}
+
+void epg_session_check(const epg_session *session, const json_t *request, epg_decision *out)
+{
+    *out = (epg_decision){0};
+    epg_method method = epg_session_method_of(request);
+    bool admitted = check(session, request, method, out);
+    settle(out, method, admitted);
+}
+
+void epg_session_check_candidates(const epg_session *session, const char *const *ids, size_t count, bool any_budget,
+                                  epg_decision *out)
+{
+    *out = (epg_decision){.candidate_count = count};
+    bool admitted = count > 0 ? check_ids(session, ids, count, any_budget, out)
+                              : refuse(out, "invalid_request", "name at least one submission");
+    settle(out, EPG_METHOD_FINISH, admitted);
+}
+
+/* --- Transitions --- */
+
+epg_submission *epg_session_charge(epg_session *session, const epg_indices *indices,
+                                   const char program_digest[EPG_DIGEST_TEXT])
+{
+    size_t count = session->submission_count;
+    if ((count & (count - 1)) == 0) { /* doubles when it is a power of two, so the cost of one is constant */
+        session->submissions =
+            epg_grow_array(session->submissions, count == 0 ? 1 : 2 * count, sizeof *session->submissions);
+    }
+    session->episodes_remaining -= indices->count;
+    epg_submission *submission = &session->submissions[session->submission_count++];
+    *submission = (epg_submission){
+        .number = session->submission_count,
+        .state = EPG_SUBMISSION_RUNNING,
+        .episodes_used = indices->count,
+        .episodes_remaining = session->episodes_remaining,
+    };
+    epg_indices_copy(indices, &submission->indices);
+    (void)snprintf(submission->program_digest, sizeof submission->program_digest, "%s", program_digest);
+    return submission;
+}
+
+void epg_session_published(epg_session *session, double score, uint64_t policy_failures)
+{
+    epg_submission *running = epg_session_running(session);
+    if (running != NULL) {
+        running->state = EPG_SUBMISSION_PUBLISHED;
+        running->score = score;
+        running->policy_failures = policy_failures;
+    }
+}
+
+void epg_session_failed(epg_session *session, const char *code)
+{
+    static const char *const known[] = {"evaluation_failed", "publication_failed"};
+    const char *failure = "session_failed";
+    for (size_t i = 0; i < EPG_COUNT(known); i++) {
+        failure = strcmp(code, known[i]) == 0 ? known[i] : failure;
+    }
+    epg_submission *running = epg_session_running(session);
+    if (running != NULL) {
+        running->state = EPG_SUBMISSION_FAILED;
+        running->failure = failure;
+    }
+    if (session->end == EPG_SESSION_OPEN) {
+        session->end = EPG_SESSION_FAILED;
+        session->failure = failure;
+    }
+}
+
+void epg_session_finish(epg_session *session, const uint64_t *candidates, size_t count)
+{
+    free(session->candidates);
+    session->candidates = epg_alloc_array(count, sizeof *candidates);
+    memcpy(session->candidates, candidates, count * sizeof *candidates);
+    session->candidate_count = count;
+    session->end = EPG_SESSION_FINISHED;
+}
+
+void epg_session_close(epg_session *session)
+{
+    if (session->end == EPG_SESSION_OPEN) {
+        session->end = EPG_SESSION_CLOSED;
+    }
+}
