@@ -34,7 +34,7 @@ epg_code epg_json_member(const json_t *object, const char *key, const char *what
                          epg_error *err);
 
 /* The emitter. `indent` 0: compact, one line; 2: indented by two. Keys are NULL inside arrays and at the root. */
-enum { EPG_JSON_DEPTH = 96 };
+enum { EPG_JSON_DEPTH = 256 };
 typedef struct epg_json_writer {
     epg_buffer *out;
     unsigned indent;
