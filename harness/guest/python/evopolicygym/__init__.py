@@ -1,0 +1,1 @@
+"""EvoPolicyGym, as a Policy Program sees it: import names from ``evopolicygym.policy``."""
