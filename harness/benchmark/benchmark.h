@@ -34,9 +34,10 @@ typedef struct epg_spec {
     epg_direction direction;
 } epg_spec;
 void epg_spec_free(epg_spec *spec);
+void epg_spec_copy(const epg_spec *spec, epg_spec *out);
 epg_code epg_spec_check(epg_spec *spec, epg_error *err); /* every rule of section 6; fills the digest; BENCHMARK */
 void epg_spec_to_value(const epg_spec *spec, epg_buffer *out);
-epg_code epg_spec_from_value(epg_span bytes, epg_spec *out, epg_error *err);
+epg_code epg_spec_from_value(epg_span bytes, epg_spec *out, epg_error *err); /* checked; exactly the members above */
 /* The public projection (task text, --json): id, description, spaces, metadata, parameters, digest, metric, ... */
 void epg_spec_to_json(const epg_spec *spec, epg_json_writer *writer, const char *key);
 
@@ -51,12 +52,15 @@ typedef struct epg_step {
     double reward;
     bool terminated;
     bool truncated;
-    epg_buffer metrics; /* private to the Benchmark */
-    bool invalid_action; /* the Environment refused the Action; the rest is not set */
+    epg_buffer metrics;   /* private to the Benchmark */
+    bool invalid_action;  /* the Environment refused the Action; the rest is not set */
     char *invalid_reason; /* Host-only evidence; may be NULL */
 } epg_step;
 void epg_step_clear(epg_step *step); /* keeps the memory */
 void epg_step_free(epg_step *step);
+/* Every rule for what an Environment hands back, within the limits of a Policy's frame. BENCHMARK; texts say what. */
+epg_code epg_observation_check(epg_span observation, epg_error *err);
+epg_code epg_step_check(const epg_step *step, epg_error *err); /* an invalid Action's step is always right */
 
 /* An Episode's record, read forward: what Feedback is made of. Spans are valid until the next call. */
 typedef struct epg_transition {
@@ -72,7 +76,7 @@ typedef struct epg_record_head {
     uint64_t environment_seed;
     epg_span scenario;
     uint64_t policy_seed;
-    bool has_observation;         /* false only when the Policy failed before reset was seen */
+    bool has_observation; /* false only when the Policy failed before reset was seen */
     epg_span initial_observation;
     epg_policy_failure failure;
     uint64_t steps;
@@ -115,8 +119,8 @@ typedef struct epg_benchmark_vtable {
     /* Exactly `count` specs into `out` (an array of zeroed items); deterministic; opens no Environment. */
     epg_code (*episodes)(epg_benchmark *benchmark, const char *split, uint64_t seed, uint64_t count,
                          epg_episode_spec *out, epg_error *err);
-    epg_code (*open)(epg_benchmark *benchmark, const epg_episode_spec *episode, epg_environment **out,
-                     epg_error *err);
+    epg_code (*open)(epg_benchmark *benchmark, const epg_episode_spec *episode, epg_environment **out, epg_error *err);
+    /* Both replace what `observation` and `out` held, and keep its memory. */
     epg_code (*reset)(epg_environment *environment, epg_buffer *observation, epg_error *err);
     epg_code (*step)(epg_environment *environment, epg_span action, epg_step *out, epg_error *err);
     epg_code (*close)(epg_environment *environment, epg_error *err); /* always frees */
@@ -164,5 +168,8 @@ typedef struct epg_builtin {
     epg_code (*open)(const char *parameters, epg_benchmark **out, epg_error *err);
 } epg_builtin;
 const epg_builtin *epg_builtin_benchmarks(size_t *count); /* environments/builtin.c fills it */
+/* By its exact name; NULL when there is none. Those named "test/..." are for this project's own tests: they are found
+ * here only with EPG_TEST_BENCHMARKS=1 in the environment, and never listed. */
+const epg_builtin *epg_builtin_find(const char *name);
 
 #endif

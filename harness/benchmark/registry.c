@@ -1,0 +1,65 @@
+/* From what a user writes to a Benchmark: NAME[?key=value&...] for a built-in one, KIND:... for another's. */
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/options.h"
+#include "base/text.h"
+#include "benchmark/benchmark.h"
+
+enum { NAMES_MAX = 64 };
+
+static epg_code not_yet(const char *kind, epg_error *err)
+{
+    return epg_fail(err, EPG_ERR_UNAVAILABLE,
+                    "%s Benchmarks are not available in this version yet; \"evopolicygym benchmark list\" names those "
+                    "that are",
+                    kind);
+}
+
+static epg_code unknown(const char *name, epg_error *err)
+{
+    size_t count = 0;
+    const epg_builtin *builtins = epg_builtin_benchmarks(&count);
+    const char *names[NAMES_MAX];
+    EPG_AUTO_BUFFER known = {0};
+    for (size_t i = 0; i < count && i < NAMES_MAX; i++) {
+        names[i] = builtins[i].name;
+        (void)epg_buffer_format(&known, "%s%s", i == 0 ? "" : ", ", builtins[i].name);
+    }
+    EPG_AUTO_FREE char *shown = epg_printable(name, strnlen(name, 100));
+    const char *nearest = epg_nearest_word(name, names, count < NAMES_MAX ? count : NAMES_MAX);
+    if (nearest != NULL) {
+        return epg_fail(err, EPG_ERR_USAGE, "unknown benchmark \"%s\"; did you mean %s?", shown, nearest);
+    }
+    return epg_fail(err, EPG_ERR_USAGE, "unknown benchmark \"%s\"; there are: %s", shown, epg_buffer_cstr(&known));
+}
+
+static epg_code open_builtin(const char *text, epg_benchmark **out, epg_error *err)
+{
+    EPG_AUTO_FREE char *name = epg_strdup(text);
+    char *parameters = strchr(name, '?');
+    if (parameters != NULL) {
+        *parameters++ = '\0';
+    }
+    const epg_builtin *builtin = epg_builtin_find(name);
+    if (builtin == NULL) {
+        return unknown(name, err);
+    }
+    return builtin->open(parameters, out, err);
+}
+
+epg_code epg_benchmark_open(const char *text, const epg_benchmark_options *options, epg_benchmark **out, epg_error *err)
+{
+    (void)options;
+    if (text[0] == '\0') {
+        return epg_fail(err, EPG_ERR_USAGE,
+                        "the benchmark's name is empty; \"evopolicygym benchmark list\" names them");
+    }
+    static const char *const kinds[] = {"cmd:", "python:", "lib:"};
+    for (size_t i = 0; i < EPG_COUNT(kinds); i++) {
+        if (epg_starts_with(text, kinds[i])) {
+            return not_yet(kinds[i], err);
+        }
+    }
+    return open_builtin(text, out, err);
+}

@@ -1,0 +1,337 @@
+#include "environments/simple.h"
+
+#include <math.h>
+#include <stdalign.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "base/memory.h"
+#include "base/text.h"
+
+typedef struct simple_benchmark {
+    epg_benchmark base;
+    const epg_simple_kind *kind;
+    void *parameters;
+    epg_spec spec;
+} simple_benchmark;
+
+typedef enum phase { FRESH, RUNNING, ENDED } phase;
+
+typedef struct simple_environment {
+    epg_environment base;
+    const epg_simple_kind *kind;
+    const void *parameters;
+    uint64_t limit;
+    uint64_t steps;
+    uint64_t seed;
+    phase phase;
+    epg_random random;
+    alignas(max_align_t) unsigned char state[];
+} simple_environment;
+
+/* --- Plans --- */
+
+static bool known_split(const char *split)
+{
+    return strcmp(split, "train") == 0 || strcmp(split, "validation") == 0 || strcmp(split, "test") == 0;
+}
+
+epg_code epg_simple_episodes(const char *name, const char *split, uint64_t seed, uint64_t count, epg_episode_spec *out,
+                             epg_error *err)
+{
+    if (!known_split(split)) {
+        EPG_AUTO_FREE char *shown = epg_printable(split, strnlen(split, 100));
+        return epg_fail(err, EPG_ERR_USAGE, "benchmark %s has no split \"%s\": it has train, validation and test", name,
+                        shown);
+    }
+    EPG_AUTO_BUFFER text = {0};
+    (void)epg_buffer_format(&text, "evopolicygym-%s/episode-seed/v1", name);
+    (void)epg_buffer_byte(&text, 0);
+    (void)epg_buffer_text(&text, split);
+    (void)epg_buffer_byte(&text, 0);
+    (void)epg_buffer_be64(&text, seed);
+    (void)epg_buffer_be64(&text, 0);
+    for (uint64_t i = 0; i < count; i++) {
+        epg_write_be64(text.data + text.size - 8, i);
+        uint8_t hash[EPG_SHA256_SIZE];
+        epg_sha256_once(text.data, text.size, hash);
+        out[i].environment_seed = epg_read_be64(hash);
+        epg_value_put_null(&out[i].scenario);
+    }
+    return EPG_OK;
+}
+
+static epg_code plan(epg_benchmark *benchmark, const char *split, uint64_t seed, uint64_t count, epg_episode_spec *out,
+                     epg_error *err)
+{
+    const simple_benchmark *self = (const simple_benchmark *)benchmark;
+    return epg_simple_episodes(self->kind->name, split, seed, count, out, err);
+}
+
+/* --- Environments --- */
+
+static epg_code open_environment(epg_benchmark *benchmark, const epg_episode_spec *episode, epg_environment **out,
+                                 epg_error *err)
+{
+    (void)err;
+    const simple_benchmark *self = (const simple_benchmark *)benchmark;
+    simple_environment *environment = epg_alloc(sizeof *environment + self->kind->state_size);
+    environment->base.benchmark = benchmark;
+    environment->kind = self->kind;
+    environment->parameters = self->parameters;
+    environment->limit = self->spec.max_episode_steps;
+    environment->seed = episode->environment_seed;
+    *out = &environment->base;
+    return EPG_OK;
+}
+
+static epg_code reset(epg_environment *environment, epg_buffer *observation, epg_error *err)
+{
+    (void)err;
+    simple_environment *self = (simple_environment *)environment;
+    epg_random_seed(&self->random, self->seed);
+    memset(self->state, 0, self->kind->state_size);
+    self->kind->reset(self->state, self->parameters, &self->random);
+    self->steps = 0;
+    self->phase = RUNNING;
+    epg_buffer_clear(observation);
+    self->kind->observe(self->state, self->parameters, observation);
+    return EPG_OK;
+}
+
+static const char *kind_text(char kind)
+{
+    switch (kind) {
+    case 'N':
+        return "null";
+    case 'B':
+        return "a bool";
+    case 'I':
+        return "an int";
+    case 'F':
+        return "a float";
+    case 'S':
+        return "a string";
+    case 'Y':
+        return "bytes";
+    case 'T':
+        return "a tensor";
+    case 'L':
+        return "a list";
+    case 'U':
+        return "a tuple";
+    default:
+        return "a map";
+    }
+}
+
+/* Exactly what the action space says: an int is no float, a bool is no int, nothing is clipped. */
+static bool read_action(const epg_simple_kind *kind, epg_span bytes, epg_action *out, char **reason)
+{
+    if (kind->action_count > 0) {
+        int64_t number = -1;
+        if (epg_value_get_i64(bytes, &number) && number >= 0 && number < (int64_t)kind->action_count) {
+            out->index = (unsigned)number;
+            return true;
+        }
+        char found = epg_value_kind(bytes);
+        *reason = epg_format("the Action must be an int from 0 to %u, not %s", kind->action_count - 1,
+                             found == 'I' ? "another int" : kind_text(found));
+        return false;
+    }
+    double value = 0.0;
+    if (epg_value_get_float(bytes, &value) && value >= kind->action_low && value <= kind->action_high) {
+        out->value = value;
+        return true;
+    }
+    char found = epg_value_kind(bytes);
+    *reason = epg_format("the Action must be a float from %g to %g, not %s", kind->action_low, kind->action_high,
+                         found == 'F' ? "one outside" : kind_text(found));
+    return false;
+}
+
+static epg_code step(epg_environment *environment, epg_span action, epg_step *out, epg_error *err)
+{
+    simple_environment *self = (simple_environment *)environment;
+    const epg_simple_kind *kind = self->kind;
+    if (self->phase != RUNNING) {
+        return epg_fail(err, EPG_ERR_BENCHMARK, "step was called %s",
+                        self->phase == FRESH ? "before reset" : "after the Episode's end");
+    }
+    epg_step_clear(out);
+    epg_action checked = {0};
+    if (!read_action(kind, action, &checked, &out->invalid_reason)) {
+        out->invalid_action = true;
+        return EPG_OK;
+    }
+    epg_outcome outcome = {0};
+    kind->step(self->state, self->parameters, &self->random, checked, &outcome);
+    self->steps++;
+    kind->observe(self->state, self->parameters, &out->observation);
+    out->reward = outcome.reward;
+    out->terminated = outcome.terminated;
+    out->truncated = self->steps >= self->limit;
+    if (out->terminated || out->truncated) {
+        self->phase = ENDED;
+        epg_value_put_text(&out->metrics, out->terminated ? outcome.end : "time_limit");
+    } else {
+        epg_value_put_null(&out->metrics);
+    }
+    return EPG_OK;
+}
+
+static epg_code close_environment(epg_environment *environment, epg_error *err)
+{
+    (void)err;
+    free(environment);
+    return EPG_OK;
+}
+
+/* --- The Benchmark --- */
+
+static epg_code get_spec(epg_benchmark *benchmark, epg_spec *out, epg_error *err)
+{
+    (void)err;
+    const simple_benchmark *self = (const simple_benchmark *)benchmark;
+    epg_spec_copy(&self->spec, out);
+    return EPG_OK;
+}
+
+static epg_code make_feedback(epg_benchmark *benchmark, const epg_records *records, epg_feedback *out, epg_error *err)
+{
+    const simple_benchmark *self = (const simple_benchmark *)benchmark;
+    return epg_simple_feedback(self->kind, self->parameters, records, out, err);
+}
+
+static void destroy(epg_benchmark *benchmark)
+{
+    simple_benchmark *self = (simple_benchmark *)benchmark;
+    epg_spec_free(&self->spec);
+    free(self->parameters);
+    free(self);
+}
+
+static const epg_benchmark_vtable simple_vtable = {
+    .spec = get_spec,
+    .episodes = plan,
+    .open = open_environment,
+    .reset = reset,
+    .step = step,
+    .close = close_environment,
+    .feedback = make_feedback,
+    .destroy = destroy,
+};
+
+static epg_code prepare(simple_benchmark *self, const char *parameters, epg_error *err)
+{
+    const epg_simple_kind *kind = self->kind;
+    self->parameters = epg_alloc(kind->parameters_size);
+    if (kind->configure == NULL) {
+        EPG_TRY(epg_parameters_parse(kind->name, parameters, NULL, 0, err));
+    } else {
+        EPG_TRY(kind->configure(self->parameters, parameters, err));
+    }
+    self->spec.id = epg_strdup(kind->id);
+    self->spec.primary_metric = epg_strdup(kind->primary_metric);
+    self->spec.direction = EPG_MAXIMIZE;
+    kind->describe(self->parameters, &self->spec);
+    if (self->spec.metadata.size == 0) {
+        epg_value_put_map(&self->spec.metadata, 0);
+    }
+    return epg_spec_check(&self->spec, err);
+}
+
+epg_code epg_simple_open(const epg_simple_kind *kind, const char *parameters, epg_benchmark **out, epg_error *err)
+{
+    simple_benchmark *self = epg_alloc(sizeof *self);
+    self->base.vtable = &simple_vtable;
+    self->kind = kind;
+    epg_code code = prepare(self, parameters, err);
+    if (code != EPG_OK) {
+        destroy(&self->base);
+        return code;
+    }
+    *out = &self->base;
+    return EPG_OK;
+}
+
+/* --- Literals --- */
+
+static int compare_keys(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static void put_json(epg_buffer *out, const json_t *value);
+
+static void put_object(epg_buffer *out, const json_t *object)
+{
+    size_t count = json_object_size(object);
+    EPG_AUTO_FREE const char **keys = epg_alloc_array(count, sizeof *keys);
+    size_t filled = 0;
+    const char *key = NULL;
+    json_t *item = NULL;
+    json_t *walked = json_incref((json_t *)(uintptr_t)object); /* jansson's iteration takes no const */
+    json_object_foreach(walked, key, item)
+    {
+        keys[filled++] = key;
+    }
+    qsort(keys, count, sizeof *keys, compare_keys);
+    epg_value_put_map(out, count);
+    for (size_t i = 0; i < count; i++) {
+        epg_value_put_key(out, keys[i]);
+        put_json(out, json_object_get(object, keys[i]));
+    }
+    json_decref(walked);
+}
+
+static void put_json(epg_buffer *out, const json_t *value)
+{
+    switch (json_typeof(value)) {
+    case JSON_OBJECT:
+        put_object(out, value);
+        break;
+    case JSON_ARRAY:
+        epg_value_put_list(out, json_array_size(value));
+        for (size_t i = 0; i < json_array_size(value); i++) {
+            put_json(out, json_array_get(value, i));
+        }
+        break;
+    case JSON_STRING:
+        epg_value_put_text(out, json_string_value(value));
+        break;
+    case JSON_INTEGER:
+        epg_value_put_i64(out, json_integer_value(value));
+        break;
+    case JSON_REAL:
+        epg_value_put_float(out, json_real_value(value));
+        break;
+    case JSON_TRUE:
+    case JSON_FALSE:
+        epg_value_put_bool(out, json_is_true(value));
+        break;
+    case JSON_NULL:
+        epg_value_put_null(out);
+        break;
+    }
+}
+
+void epg_simple_literal(epg_buffer *out, const char *json)
+{
+    EPG_AUTO_FREE char *text = epg_strdup(json);
+    for (char *c = text; *c != '\0'; c++) {
+        if (*c == '\'') {
+            *c = '"';
+        }
+    }
+    EPG_AUTO_JSON *value = NULL;
+    epg_error err = {0};
+    if (epg_json_parse(epg_span_text(text), "a spec's literal", &value, &err) != EPG_OK) {
+        (void)fprintf(stderr, "%s\n%s\n", err.text, text);
+        abort();
+    }
+    put_json(out, value);
+}
