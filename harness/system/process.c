@@ -200,8 +200,19 @@ static void release_plan(spawn_plan *plan)
     free(plan->program);
 }
 
+/* With SIGCHLD ignored, as some parents leave it to us, the kernel would reap by itself and tell nobody. */
+static void want_child_ends(void)
+{
+    struct sigaction now;
+    if (sigaction(SIGCHLD, NULL, &now) == 0 && now.sa_handler == SIG_IGN) {
+        now = (struct sigaction){.sa_handler = SIG_DFL};
+        (void)sigaction(SIGCHLD, &now, NULL);
+    }
+}
+
 static pid_t fork_child(const spawn_plan *plan)
 {
+    want_child_ends();
     sigset_t all;
     sigset_t before;
     (void)sigfillset(&all);

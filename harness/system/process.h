@@ -53,8 +53,9 @@ void epg_process_end(epg_process *process, int64_t grace_deadline, epg_exit *out
 typedef struct epg_ended {
     unsigned terminated; /* processes sent SIGTERM */
     unsigned killed;     /* processes sent SIGKILL */
-    unsigned orphans;    /* of these, ones that had left their parent */
-    unsigned rounds;
+    unsigned orphans;    /* living children of the caller when it began: what it started itself and did not keep, and
+                          * what had left its parent before */
+    unsigned rounds;     /* passes with SIGKILL */
     bool complete;       /* nothing was left */
 } epg_ended;
 
@@ -63,6 +64,12 @@ typedef struct epg_ended {
  * `deadline` passes. Reaps what was ours. */
 void epg_descendants_end(const pid_t *keep, size_t keep_count, int64_t grace_deadline, int64_t deadline,
                          epg_ended *out);
+/* One signal to every descendant but those in `keep` (at most 256 of them, 64 levels down); returns how many got it. */
+unsigned epg_descendants_signal(const pid_t *keep, size_t keep_count, int signal);
+/* Reaps our children that have ended, but those in `keep`; returns how many descendants but those in `keep` live. */
+size_t epg_descendants_reap(const pid_t *keep, size_t keep_count);
+/* Our own children, adopted ones too, but those in `keep`, that live now. */
+size_t epg_children_count(const pid_t *keep, size_t keep_count);
 /* Descendants alive now, for tests and evidence. */
 size_t epg_descendants_count(pid_t of);
 
