@@ -32,12 +32,34 @@ extern const epg_guest_limits epg_guest_default_limits;
 
 typedef struct epg_execution {
     epg_profile profile;
-    const char *python;       /* resolved absolute path of the real interpreter */
-    const char *guest_root;   /* directory that holds the `evopolicygym` guest package (harness/guest/python) */
+    const char *python;     /* resolved absolute path of the real interpreter */
+    const char *guest_root; /* directory that holds the `evopolicygym` guest package (harness/guest/python) */
+    const char *preload;    /* modules that the fork server imports beforehand, comma-separated; NULL: none */
     epg_guest_limits limits;
 } epg_execution;
 
 /* Checks that the profile can be had, by doing it. UNAVAILABLE with step and reason. */
 epg_code epg_execution_check(const epg_execution *execution, epg_error *err);
+
+/* --- The seam between the guest room and the profiles. ---
+ *
+ * A guest interpreter is started in one way whatever the profile: the launcher runs `python -s guest_root/server.py
+ * mode [preload...]` with exactly the descriptors named (0, 1 and 2 are /dev/null unless mapped) and an environment
+ * that holds nothing of ours. A launcher must leave two things true: the started process, or one that stands for it,
+ * is a child of ours whose end is the end of all that runs inside; and the descriptors are the interpreter's own. */
+
+typedef enum epg_guest_mode {
+    EPG_GUEST_SERVER, /* the fork server: descriptor 3 is its control socket */
+    EPG_GUEST_PLAIN   /* one Policy process: 3 read from us, 4 write to us, 5 stdout and stderr */
+} epg_guest_mode;
+
+epg_code epg_execution_launch(const epg_execution *execution, epg_guest_mode mode, const epg_fd_map *fds,
+                              size_t fd_count, epg_process *out, epg_error *err);
+
+/* Lays the limits on one Policy process that has not seen its Program yet. */
+epg_code epg_execution_confine(const epg_execution *execution, const epg_process *process, epg_error *err);
+
+/* Which limit an end by `signal` tells of ("cpu", "seccomp"), or NULL. Static text. */
+const char *epg_execution_killed_by(const epg_execution *execution, int signal);
 
 #endif
