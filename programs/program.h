@@ -46,8 +46,12 @@ void epg_program_copy(const epg_program *from, epg_program *out);
 void epg_program_pack(const epg_program *program, epg_buffer *out);
 epg_code epg_program_unpack(epg_span bytes, const epg_program_limits *limits, epg_program *out, epg_error *err);
 
+/* Checks files that come from elsewhere than a capture, in byte order of paths (paths, order, limits, policy.py), and
+ * computes the digest. */
+epg_code epg_program_seal(epg_program *program, const epg_program_limits *limits, epg_error *err);
+
 /* Writes the files below the (empty) directory open at `directory`. Modes: files `file_mode`, directories
- * `directory_mode` (set last, so that 0555 works). `sync`: every file and directory. */
+ * `directory_mode`, that of `directory` itself too (set last, so that 0555 works). `sync`: every file and directory. */
 epg_code epg_program_materialise(const epg_program *program, int directory, unsigned file_mode,
                                  unsigned directory_mode, bool sync, epg_error *err);
 

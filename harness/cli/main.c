@@ -2,13 +2,16 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/cli.h"
 #include "base/text.h"
+#include "cli/cli.h"
+#include "evaluation/evaluation.h"
+#include "system/owner.h"
 
 static epg_command_run cmd_version;
 static epg_command_run cmd_help;
 
 static const epg_command commands[] = {
+    {"evaluate", "evaluate a Program over a deterministic plan of Episodes", epg_cmd_evaluate},
     {"help", NULL, cmd_help},
     {"version", "print the version", cmd_version},
 };
@@ -74,6 +77,12 @@ static int unknown_command(const char *name)
 
 int main(int argc, char **argv)
 {
+    if (argc >= 2 && strcmp(argv[1], "worker") == 0) {
+        return epg_worker_main(argc - 1, argv + 1);
+    }
+    if (argc >= 2 && strcmp(argv[1], "monitor") == 0) {
+        return epg_monitor_main(argc, argv);
+    }
     if (argc < 2) {
         print_commands(stderr);
         return epg_exit_code(EPG_ERR_USAGE);

@@ -16,13 +16,14 @@ typedef struct epg_pool epg_pool;
 typedef struct epg_evaluation epg_evaluation;
 
 typedef struct epg_pool_config {
-    const char *benchmark;                /* as for epg_benchmark_open */
+    const char *benchmark; /* as for epg_benchmark_open */
     epg_benchmark_options benchmark_options;
     epg_execution execution;
-    unsigned jobs;                        /* >= 1 */
+    unsigned jobs; /* >= 1 */
     double episode_timeout_seconds;
-    const char *spool_directory;          /* NULL: unlinked files in the temporary directory */
-    int64_t call_limit_ns;                /* an Environment's own limit per call; its passing is a trusted fault */
+    const char *spool_directory; /* where records are kept until their Feedback stands; NULL: unlinked files */
+    bool durable;                /* records are synced before their Episode is told */
+    int64_t call_limit_ns;       /* an Environment's own limit per call; its passing is a trusted fault */
 } epg_pool_config;
 
 /* Starts the first worker and reads the spec. USAGE for an unknown benchmark, BENCHMARK, EXECUTION, UNAVAILABLE. */
@@ -48,12 +49,17 @@ typedef struct epg_episode_result {
     uint64_t steps;
     /* Host-only evidence */
     epg_policy_cause cause;
-    char *detail;  /* owned; may be NULL */
-    char *log;     /* bounded guest output; owned; may be NULL */
+    char *detail;    /* owned; may be NULL */
+    char *log;       /* bounded guest output; owned; may be NULL */
+    char *killed_by; /* "memory", "cpu", ...; owned; may be NULL */
     epg_ended ended;
     int64_t policy_ns, environment_ns, total_ns;
     char record_sha256[EPG_SHA256_HEX];
+    unsigned spool; /* where the record stands: file number, offset, size */
+    uint64_t record_offset, record_size;
+    bool finished; /* false: this Episode has no outcome (yet) */
 } epg_episode_result;
+void epg_episode_result_free(epg_episode_result *result);
 
 typedef struct epg_evaluation_result {
     epg_episode_result *episodes; /* plan order */
@@ -67,9 +73,19 @@ void epg_evaluation_result_free(epg_evaluation_result *result);
 typedef epg_code epg_episode_observer(void *context, const epg_episode_result *episode, size_t completed, size_t total,
                                       epg_error *err);
 
-epg_code epg_evaluation_start(epg_pool *pool, const epg_program *program, const epg_planned_episode *plan,
-                              size_t count, epg_episode_observer *observer, void *observer_context,
-                              epg_evaluation **out, epg_error *err);
+/* What to evaluate. Borrowed until the evaluation is freed. */
+typedef struct epg_evaluation_plan {
+    const char *name; /* names the spool files: "submission-000001" */
+    const epg_program *program;
+    const epg_planned_episode *episodes;
+    size_t count;
+    const epg_episode_result *done; /* of an evaluation cut off: `count` items, those finished are not run again */
+    epg_episode_observer *observer; /* may be NULL */
+    void *observer_context;
+} epg_evaluation_plan;
+
+/* One evaluation at a time a pool. */
+epg_code epg_evaluation_start(epg_pool *pool, const epg_evaluation_plan *plan, epg_evaluation **out, epg_error *err);
 
 /* For the coordinator's poll loop: descriptors to wait for (returns how many were written, at most `room`), the next
  * deadline, and the turn to take when one is ready. `done` turns true once: with EPG_OK the result can be taken; with
@@ -82,9 +98,11 @@ void epg_evaluation_take(epg_evaluation *evaluation, epg_evaluation_result *out)
 /* Frees; a running one is stopped: its workers are ended at once and replaced at the next start. */
 void epg_evaluation_free(epg_evaluation *evaluation);
 
-/* All of the above in one blocking call; `cancel` readable stops it with INTERRUPTED. */
-epg_code epg_evaluate(epg_pool *pool, const epg_program *program, const epg_planned_episode *plan, size_t count,
-                      int cancel, epg_episode_observer *observer, void *observer_context, epg_evaluation_result *out,
+/* After the result was used (published): removes the spool files of this evaluation's name. */
+void epg_evaluation_discard_records(epg_pool *pool, const char *name);
+
+/* All of the above in one blocking call; `cancel` (-1: none) readable stops it with INTERRUPTED. */
+epg_code epg_evaluate(epg_pool *pool, const epg_evaluation_plan *plan, int cancel, epg_evaluation_result *out,
                       epg_error *err);
 
 /* The worker's main, for the hidden subcommand. */

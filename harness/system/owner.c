@@ -22,6 +22,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "system/tree.h"
 
 enum { REQUEST_FD = 3, REPORT_FD = 4, COMMAND_FDS = 5 };
 
@@ -52,7 +53,7 @@ static int make_pipe(int *read_end, int *write_end)
     return 0;
 }
 
-/* The command line of the monitor: monitor [--search PATH] [--descriptor N]... -- COMMAND... */
+/* The command line of the monitor: monitor [--search PATH] [--remove DIR] [--descriptor N]... -- COMMAND... */
 typedef struct monitor_line {
     const char **argv;
     char **texts;
@@ -77,7 +78,7 @@ static void make_line(monitor_line *line, const epg_spawn *spawn, const char *bi
         words++;
     }
     line->fd_count = spawn->fd_count + 2;
-    line->argv = epg_alloc_array(6 + 2 * spawn->fd_count + words, sizeof *line->argv);
+    line->argv = epg_alloc_array(8 + 2 * spawn->fd_count + words, sizeof *line->argv);
     line->texts = epg_alloc_array(line->fd_count, sizeof *line->texts);
     line->fds = epg_alloc_array(line->fd_count, sizeof *line->fds);
     line->fds[0] = (epg_fd_map){.from = request, .to = REQUEST_FD};
@@ -88,6 +89,10 @@ static void make_line(monitor_line *line, const epg_spawn *spawn, const char *bi
     if (spawn->search_path != NULL) {
         line->argv[n++] = "--search";
         line->argv[n++] = spawn->search_path;
+    }
+    if (spawn->remove_after != NULL) {
+        line->argv[n++] = "--remove";
+        line->argv[n++] = spawn->remove_after;
     }
     for (size_t i = 0; i < spawn->fd_count; i++) {
         line->fds[i + 2] = (epg_fd_map){.from = spawn->fds[i].from, .to = COMMAND_FDS + (int)i};
@@ -304,6 +309,8 @@ static bool read_line(int argc, char **argv, epg_spawn *spawn, epg_fd_map *fds)
         uint64_t number = 0;
         if (strcmp(argv[i], "--search") == 0) {
             spawn->search_path = argv[i + 1];
+        } else if (strcmp(argv[i], "--remove") == 0) {
+            spawn->remove_after = argv[i + 1];
         } else if (strcmp(argv[i], "--descriptor") == 0 &&
                    epg_parse_u64(argv[i + 1], strlen(argv[i + 1]), INT32_MAX, &number)) {
             fds[spawn->fd_count] = (epg_fd_map){.from = COMMAND_FDS + (int)spawn->fd_count, .to = (int)number};
@@ -402,6 +409,9 @@ static void kill_all(monitor *self)
     self->ended.killed = rest.killed + alive;
     self->ended.rounds = rest.rounds;
     self->ended.complete = rest.complete;
+    if (self->spawn.remove_after != NULL) {
+        (void)epg_tree_remove(AT_FDCWD, self->spawn.remove_after, 0, NULL);
+    }
     owner_report report = new_report(REPORT_ENDED);
     report.ended = self->ended;
     tell(&report);

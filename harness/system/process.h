@@ -27,6 +27,7 @@ typedef struct epg_spawn {
     size_t fd_count;
     bool new_session;
     bool die_with_parent;
+    const char *remove_after; /* epg_owned_start only: absolute path of a directory removed when the tree is gone */
 } epg_spawn;
 
 typedef struct epg_process {

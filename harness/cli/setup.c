@@ -1,0 +1,72 @@
+#include "cli/setup.h"
+
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+
+enum { JOBS_MAX = 256 };
+
+void epg_setup_free(epg_setup *setup)
+{
+    free(setup->python);
+    free(setup->guest_root);
+    *setup = (epg_setup){0};
+}
+
+static unsigned usable_cores(void)
+{
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof set, &set) != 0) {
+        return 1;
+    }
+    int count = CPU_COUNT(&set);
+    return count < 1 ? 1 : count > JOBS_MAX ? JOBS_MAX : (unsigned)count;
+}
+
+static epg_code read_profile(epg_options *options, epg_profile *out, epg_error *err)
+{
+    const epg_option *execution = epg_option_find(options, "execution");
+    bool acknowledged = epg_option_find(options, "allow-unsafe-process")->given;
+    *out = EPG_PROFILE_SANDBOX;
+    if (execution->given) {
+        EPG_TRY(epg_profile_parse(execution->value, out, err));
+    }
+    if (*out == EPG_PROFILE_PROCESS && !acknowledged) {
+        return epg_fail(
+            err, EPG_ERR_USAGE,
+            "--execution process gives Policies all your rights; add --allow-unsafe-process to accept that");
+    }
+    if (*out != EPG_PROFILE_PROCESS && acknowledged) {
+        return epg_fail(err, EPG_ERR_USAGE, "--allow-unsafe-process goes with --execution process only");
+    }
+    return EPG_OK;
+}
+
+epg_code epg_setup_read(epg_options *options, epg_setup *out, epg_error *err)
+{
+    EPG_CLEANUP(epg_setup_free) epg_setup setup = {0};
+    unsigned long long jobs = usable_cores();
+    double limit = 60;
+    EPG_TRY(epg_option_u64(options, "jobs", 1, JOBS_MAX, &jobs, err));
+    EPG_TRY(epg_option_seconds(options, "environment-timeout", &limit, err));
+    EPG_TRY(read_profile(options, &setup.pool.execution.profile, err));
+    if (!epg_option_find(options, "benchmark")->given) {
+        return epg_fail(err, EPG_ERR_USAGE, "name a Benchmark: --benchmark cartpole");
+    }
+    EPG_TRY(epg_python_find(epg_option_find(options, "python")->value, &setup.python, err));
+    EPG_TRY(epg_guest_root_find(&setup.guest_root, err));
+    setup.pool.benchmark = epg_option_find(options, "benchmark")->value;
+    setup.pool.jobs = (unsigned)jobs;
+    setup.pool.call_limit_ns = limit > 9e9 ? INT64_MAX / 2 : (int64_t)(limit * 1e9);
+    setup.pool.benchmark_options = (epg_benchmark_options){
+        .python = epg_option_find(options, "benchmark-python")->value, .call_limit_ns = setup.pool.call_limit_ns};
+    setup.pool.execution.python = setup.python;
+    setup.pool.execution.guest_root = setup.guest_root;
+    setup.pool.execution.limits = epg_guest_default_limits;
+    EPG_TRY(epg_execution_check(&setup.pool.execution, err));
+    *out = setup;
+    setup = (epg_setup){0};
+    return EPG_OK;
+}

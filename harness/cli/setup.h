@@ -1,0 +1,54 @@
+/* What `evaluate` and `run` ask of their user in the same words: the Benchmark, the profile, the interpreter, the
+ * workers. */
+#ifndef EPG_CLI_SETUP_H
+#define EPG_CLI_SETUP_H
+
+#include "base/options.h"
+#include "evaluation/evaluation.h"
+
+/* Rows for a subcommand's option table. */
+#define EPG_SETUP_OPTIONS                                                                                              \
+    {.name = "benchmark",                                                                                              \
+     .short_name = 'b',                                                                                                \
+     .kind = EPG_OPTION_VALUE,                                                                                         \
+     .value_name = "SPEC",                                                                                             \
+     .help = "the Benchmark: a built-in name, with parameters as NAME?key=value;\n"                                    \
+             "'evopolicygym benchmark list' lists them"},                                                              \
+        {.name = "execution",                                                                                          \
+         .kind = EPG_OPTION_VALUE,                                                                                     \
+         .value_name = "PROFILE",                                                                                      \
+         .help = "what a Policy may touch: sandbox or process; never replaced by a\nlesser one"},                      \
+        {.name = "allow-unsafe-process",                                                                               \
+         .kind = EPG_OPTION_FLAG,                                                                                      \
+         .help = "acknowledge that --execution process contains nothing: Policies\nhave all your rights"},             \
+        {.name = "python",                                                                                             \
+         .kind = EPG_OPTION_VALUE,                                                                                     \
+         .value_name = "PATH",                                                                                         \
+         .help = "interpreter of the Policies (CPython 3.9 or newer; python3)"},                                       \
+        {.name = "benchmark-python",                                                                                   \
+         .kind = EPG_OPTION_VALUE,                                                                                     \
+         .value_name = "PATH",                                                                                         \
+         .help = "interpreter of python: Benchmarks (as --python)"},                                                   \
+        {.name = "jobs",                                                                                               \
+         .short_name = 'j',                                                                                            \
+         .kind = EPG_OPTION_VALUE,                                                                                     \
+         .value_name = "N",                                                                                            \
+         .help = "Episodes at a time (the processor cores); results do not depend\non it"},                            \
+    {                                                                                                                  \
+        .name = "environment-timeout", .kind = EPG_OPTION_VALUE, .value_name = "SECONDS",                              \
+        .help = "limit on one call of the Environment (60)"                                                            \
+    }
+
+/* Owned texts behind an epg_pool_config. */
+typedef struct epg_setup {
+    char *python;
+    char *guest_root;
+    epg_pool_config pool;
+} epg_setup;
+void epg_setup_free(epg_setup *setup);
+
+/* Reads the rows above and checks that the profile can be had. The caller fills the rest of `pool`. USAGE or
+ * UNAVAILABLE. */
+epg_code epg_setup_read(epg_options *options, epg_setup *out, epg_error *err);
+
+#endif
