@@ -120,7 +120,8 @@ static epg_code classify(const capture *self, const epg_tree_entry *entry, kind 
     return EPG_OK;
 }
 
-/* Why a file that was listed can't be opened: it is gone or another one now, its owner forbids it, or the Host fails. */
+/* Why a file that was listed can't be opened: it is gone or another one now, its owner forbids it, or the Host fails.
+ */
 static epg_code open_failed(const capture *self, const char *path, int error, epg_error *err)
 {
     switch (error) {

@@ -1,9 +1,9 @@
 /* Stable capture of a directory's files, and writing them again: what Programs and Skills share.
  *
- * The tree is walked twice through directory descriptors. The first walk reads each file: it is opened without following
- * a link and without blocking, and must be the same file with the same stamp (device, inode, size, times) when it was
- * listed, opened and read to its end. The second walk must list the same files with the same stamps. Whatever else it
- * finds, the source was changed: a snapshot is whole or it is not made. */
+ * The tree is walked twice through directory descriptors. The first walk reads each file: it is opened without
+ * following a link and without blocking, and must be the same file with the same stamp (device, inode, size, times)
+ * when it was listed, opened and read to its end. The second walk must list the same files with the same stamps.
+ * Whatever else it finds, the source was changed: a snapshot is whole or it is not made. */
 #ifndef EPG_PROGRAMS_CAPTURE_H
 #define EPG_PROGRAMS_CAPTURE_H
 

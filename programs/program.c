@@ -255,8 +255,8 @@ static epg_code enter_directory(const writing *self, size_t *next, size_t prefix
     return write_directory(self, next, prefix + name_size + 1, below, err);
 }
 
-/* Writes the files from *next on that share the first `prefix` bytes of their paths: those of one directory lie together,
- * since "a/" sorts all that is below it into one run. */
+/* Writes the files from *next on that share the first `prefix` bytes of their paths: those of one directory lie
+ * together, since "a/" sorts all that is below it into one run. */
 static epg_code write_directory(const writing *self, size_t *next, size_t prefix, int directory, epg_error *err)
 {
     const char *first = *next < self->program->count ? self->program->files[*next].path : "";

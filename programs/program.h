@@ -37,8 +37,7 @@ void epg_program_free(epg_program *program);
  * special file, bad name), LIMIT, CHANGED; IO for the Host's own trouble. The text names the path and the rule. */
 epg_code epg_program_capture(int directory, const epg_program_limits *limits, epg_program *out, epg_error *err);
 /* As above from a path; a symlink at its end, or no directory, is INVALID. */
-epg_code epg_program_capture_path(const char *path, const epg_program_limits *limits, epg_program *out,
-                                  epg_error *err);
+epg_code epg_program_capture_path(const char *path, const epg_program_limits *limits, epg_program *out, epg_error *err);
 void epg_program_copy(const epg_program *from, epg_program *out);
 
 /* One buffer for the whole snapshot, for frames: be64(count), per file be64+path, be64+content. Checked on the way in
@@ -52,7 +51,7 @@ epg_code epg_program_seal(epg_program *program, const epg_program_limits *limits
 
 /* Writes the files below the (empty) directory open at `directory`. Modes: files `file_mode`, directories
  * `directory_mode`, that of `directory` itself too (set last, so that 0555 works). `sync`: every file and directory. */
-epg_code epg_program_materialise(const epg_program *program, int directory, unsigned file_mode,
-                                 unsigned directory_mode, bool sync, epg_error *err);
+epg_code epg_program_materialise(const epg_program *program, int directory, unsigned file_mode, unsigned directory_mode,
+                                 bool sync, epg_error *err);
 
 #endif

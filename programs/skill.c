@@ -56,8 +56,8 @@ static epg_span trim(epg_span text)
 
 static epg_span unquote(epg_span text)
 {
-    bool quoted = text.size >= 2 && (text.data[0] == '"' || text.data[0] == '\'') &&
-                  text.data[text.size - 1] == text.data[0];
+    bool quoted =
+        text.size >= 2 && (text.data[0] == '"' || text.data[0] == '\'') && text.data[text.size - 1] == text.data[0];
     return quoted ? epg_span_of(text.data + 1, text.size - 2) : text;
 }
 
@@ -124,8 +124,7 @@ static epg_code check_name(const epg_skill *skill, epg_error *err)
                         MAX_NAME);
     }
     if (!is_text(name, skill->name)) {
-        return epg_fail(err, EPG_ERR_INVALID,
-                        "the name in " REQUIRED " (%.*s) must be that of the Skill's directory",
+        return epg_fail(err, EPG_ERR_INVALID, "the name in " REQUIRED " (%.*s) must be that of the Skill's directory",
                         (int)name.size, (const char *)name.data);
     }
     return EPG_OK;

@@ -6,8 +6,8 @@
  * and the author fixed, so that the same history gives the same commit ids.
  *
  * What a function wrote is durable when it returns: objects, refs and the directories that name them are synced. One
- * process at a time writes a store (the Run's own lock sees to that); any number may read. A tag can be moved by whoever
- * can write the files: compare the digest that load or find returns with the one in the Run's record. */
+ * process at a time writes a store (the Run's own lock sees to that); any number may read. A tag can be moved by
+ * whoever can write the files: compare the digest that load or find returns with the one in the Run's record. */
 #ifndef EPG_PROGRAMS_STORE_H
 #define EPG_PROGRAMS_STORE_H
 
@@ -23,14 +23,13 @@ epg_code epg_store_create(const char *path, epg_store **out, epg_error *err); /*
 epg_code epg_store_open(const char *path, epg_store **out, epg_error *err);
 void epg_store_close(epg_store *store); /* NULL is nothing */
 
-/* `name`: the tag, letters, digits, '-', '_' and '.' (INVALID otherwise); `subject`: one line; `trailers`: "Key: value\n"
- * lines, may be NULL. An equal tag that already holds the same digest is success (a commit repeated after a crash); with
- * another digest EXISTS. */
+/* `name`: the tag, letters, digits, '-', '_' and '.' (INVALID otherwise); `subject`: one line; `trailers`: "Key:
+ * value\n" lines, may be NULL. An equal tag that already holds the same digest is success (a commit repeated after a
+ * crash); with another digest EXISTS. */
 epg_code epg_store_commit(epg_store *store, const epg_program *program, const char *name, const char *subject,
-                          const char *trailers, int64_t time_unix_seconds, char id[EPG_OBJECT_ID_TEXT],
-                          epg_error *err);
-/* Takes the newest snapshot back: one that a crash left behind before its submission was charged. INVALID when `name` is
- * not the newest; success when there is no such tag. */
+                          const char *trailers, int64_t time_unix_seconds, char id[EPG_OBJECT_ID_TEXT], epg_error *err);
+/* Takes the newest snapshot back: one that a crash left behind before its submission was charged. INVALID when `name`
+ * is not the newest; success when there is no such tag. */
 epg_code epg_store_drop(epg_store *store, const char *name, epg_error *err);
 
 /* Reads the snapshot of a tag back and checks it against the digest in its commit: INVALID when it was altered. */
@@ -56,7 +55,8 @@ epg_code epg_store_find(epg_store *store, const char *name, epg_store_entry *out
 typedef epg_code epg_store_visit(void *context, const epg_store_entry *entry, epg_error *err);
 epg_code epg_store_each(epg_store *store, epg_store_visit *visit, void *context, epg_error *err);
 
-/* A unified diff of two tags' Programs into `out`, as `git diff` prints it. LIMIT when `out` has a bound that it passes. */
+/* A unified diff of two tags' Programs into `out`, as `git diff` prints it. LIMIT when `out` has a bound that it
+ * passes. */
 epg_code epg_store_diff(epg_store *store, const char *from, const char *to, epg_buffer *out, epg_error *err);
 
 /* Keeps a growing store fast: joins small packs and packs refs when there are many, else does nothing. To be called

@@ -1,0 +1,34 @@
+/* git's packs (pack version 2, index version 2), as far as the store makes them: many whole objects in one file,
+ * without deltas, so that a snapshot of any number of files costs two synced files, and packs can be joined by copying
+ * bytes.
+ *
+ * A pack is made in memory and then written through system/io.h: the pack and its index under temporary names, both
+ * synced, renamed pack first (git looks at a pack when its index is there), and the directory synced. Dying anywhere
+ * leaves at most files that nothing names; the next write replaces the temporary ones. */
+#ifndef EPG_PROGRAMS_PACK_H
+#define EPG_PROGRAMS_PACK_H
+
+#include <git2.h>
+
+#include "base/buffer.h"
+#include "base/error.h"
+
+typedef struct epg_pack epg_pack;
+
+epg_pack *epg_pack_new(void);
+void epg_pack_free(epg_pack *pack);
+void epg_pack_clear(epg_pack *pack); /* back to empty; keeps the memory for the next one */
+size_t epg_pack_count(const epg_pack *pack);
+
+/* Adds an object (a commit, tree or blob); one that the pack holds already is not added again. */
+void epg_pack_add(epg_pack *pack, git_object_t type, const git_oid *id, epg_span content);
+
+/* Adds all objects of DIRECTORY/NAME.pack, where `name` is "pack-" and a hash. *joinable is false, and nothing is
+ * added, when it holds deltas. INVALID when pack and index don't agree. */
+epg_code epg_pack_append(epg_pack *pack, int directory, const char *name, bool *joinable, epg_error *err);
+
+/* Writes pack and index into the directory. `name` gets what it is called, without suffix. LIMIT at 2 GiB. */
+enum { EPG_PACK_NAME = 46 };
+epg_code epg_pack_write(epg_pack *pack, int directory, char name[EPG_PACK_NAME], epg_error *err);
+
+#endif
