@@ -18,12 +18,10 @@ void epg_retention_free(epg_retention *retention);
  * Host copy's availability.json. */
 epg_code epg_retention_restore(epg_retention *retention, epg_publisher *publisher, uint64_t number, epg_error *err);
 
-/* Takes up a submission that was just published, evicts, and writes retention.json. */
+/* Takes up a submission that was just published (by this publisher, else by its Host copy), evicts, and writes
+ * retention.json. */
 epg_code epg_retention_apply(epg_retention *retention, epg_publisher *publisher, uint64_t number,
-                             const epg_feedback *feedback, epg_evidence_list *evidence, epg_error *err);
-
-/* availability.json of a fresh publication: all there. Used by epg_publish. */
-void epg_availability_fresh(const char *submission_id, const epg_feedback *feedback, epg_buffer *out);
+                             epg_evidence_list *evidence, epg_error *err);
 
 uint64_t epg_retention_bytes(const epg_retention *retention); /* kept now, in both copies */
 

@@ -1,0 +1,261 @@
+/* Comparing what is published with what the Host knows. The Host's copy is read first; its files, with their hashes,
+ * are then the measure for the Agent's. A file of the Agent's is hashed only where the measure has one of its name and
+ * size, so whatever an Agent puts there costs a look each, no more. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "runs/publication.h"
+#include "system/files.h"
+#include "system/tree.h"
+
+enum { DOCUMENT_MAX = 256 * 1024 * 1024, PROGRAM_PART = sizeof "program" - 1 };
+
+typedef struct known_file {
+    char *path;
+    char sha256[EPG_SHA256_HEX];
+    off_t size;
+    bool is_directory;
+    bool seen; /* in the Agent's copy */
+} known_file;
+
+typedef struct comparison {
+    known_file *files; /* in byte order of paths */
+    size_t count;
+    const char *base; /* the copy's path from the Run directory */
+    epg_evidence_list *evidence;
+} comparison;
+
+static void comparison_cleanup(comparison *c)
+{
+    for (size_t i = 0; i < c->count; i++) {
+        free(c->files[i].path);
+    }
+    free(c->files);
+}
+
+static void note(const comparison *c, const char *path, const char *what)
+{
+    EPG_AUTO_FREE char *whole = epg_format("%s/%s", c->base, path);
+    epg_evidence_note(c->evidence, whole, "%s", what);
+}
+
+static int by_path(const void *a, const void *b)
+{
+    return strcmp(((const known_file *)a)->path, ((const known_file *)b)->path);
+}
+
+static known_file *find_known(const comparison *c, const char *path)
+{
+    for (size_t low = 0, high = c->count; low < high;) {
+        size_t middle = low + (high - low) / 2;
+        int order = strcmp(path, c->files[middle].path);
+        if (order == 0) {
+            return &c->files[middle];
+        }
+        if (order < 0) {
+            high = middle;
+        } else {
+            low = middle + 1;
+        }
+    }
+    return NULL;
+}
+
+/* Streams a file through the hash; false when it can't be read (an Agent may have taken the right away). */
+static bool hash_file(int dir, const char *name, char out[EPG_SHA256_HEX])
+{
+    EPG_AUTO_CLOSE int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    uint8_t chunk[65536];
+    uint8_t hash[EPG_SHA256_SIZE];
+    if (fd < 0) {
+        return false;
+    }
+    epg_sha256 *sum = epg_sha256_new();
+    ssize_t got = 0;
+    while ((got = read(fd, chunk, sizeof chunk)) > 0 || (got < 0 && errno == EINTR)) {
+        epg_sha256_update(sum, chunk, got > 0 ? (size_t)got : 0);
+    }
+    epg_sha256_finish(sum, hash);
+    epg_hex(hash, sizeof hash, out);
+    return got == 0;
+}
+
+/* --- The Host's copy: everything but program/, which is measured by its digest. --- */
+
+static epg_tree_step learn(void *context, const epg_tree_entry *entry, epg_code *code, epg_error *err)
+{
+    comparison *c = context;
+    (void)code;
+    (void)err;
+    if (strncmp(entry->path, "program", PROGRAM_PART) == 0 &&
+        (entry->path[PROGRAM_PART] == '\0' || entry->path[PROGRAM_PART] == '/')) {
+        return EPG_TREE_SKIP;
+    }
+    if (!S_ISREG(entry->info.st_mode) && !S_ISDIR(entry->info.st_mode)) {
+        note(c, entry->path, "is neither a file nor a directory");
+        return EPG_TREE_CONTINUE;
+    }
+    known_file file = {
+        .path = epg_strdup(entry->path), .size = entry->info.st_size, .is_directory = S_ISDIR(entry->info.st_mode)};
+    if (!file.is_directory && !hash_file(entry->dir, entry->name, file.sha256)) {
+        note(c, entry->path, "can't be read");
+    }
+    if ((c->count & (c->count - 1)) == 0) {
+        c->files = epg_grow_array(c->files, c->count == 0 ? 1 : 2 * c->count, sizeof *c->files);
+    }
+    c->files[c->count++] = file;
+    return EPG_TREE_CONTINUE;
+}
+
+static void check_program(int host, const comparison *c, const char *digest, const epg_program_limits *limits)
+{
+    EPG_AUTO_CLOSE int dir = -1;
+    epg_program program EPG_CLEANUP(epg_program_free) = {0};
+    epg_error err = {0};
+    if (epg_dir_open(host, "program", &dir, NULL) != EPG_OK) {
+        note(c, "program", "is gone, or no directory");
+    } else if (epg_program_capture(dir, limits != NULL ? limits : &epg_program_default_limits, &program, &err) !=
+               EPG_OK) {
+        note(c, "program", err.text);
+    } else if (strcmp(program.digest, digest) != 0) {
+        note(c, "program", "does not have the digest of what was submitted");
+    }
+}
+
+/* One artifact as feedback.json lists it. `evicted`: it may be gone. */
+static void check_artifact(const comparison *c, const json_t *entry, const epg_availability *availability)
+{
+    const char *path = json_string_value(json_object_get(entry, "path"));
+    const char *name = json_string_value(json_object_get(entry, "name"));
+    const char *sha256 = json_string_value(json_object_get(entry, "sha256"));
+    if (path == NULL || name == NULL || sha256 == NULL) {
+        note(c, "feedback.json", "lists an artifact without path, name and sha256");
+        return;
+    }
+    for (size_t i = 0; i < availability->count; i++) {
+        if (!availability->items[i].available && strcmp(availability->items[i].name, name) == 0) {
+            return;
+        }
+    }
+    const known_file *file = find_known(c, path);
+    if (file == NULL || file->is_directory) {
+        note(c, path, "is gone");
+    } else if (strcmp(file->sha256, sha256) != 0) {
+        note(c, path, "does not have the hash that feedback.json gives it");
+    }
+}
+
+static void read_availability(int host, const comparison *c, uint64_t number, epg_availability *out)
+{
+    EPG_AUTO_BUFFER text = {0};
+    EPG_AUTO_JSON *document = NULL;
+    epg_error err = {0};
+    if (epg_file_read(host, "availability.json", DOCUMENT_MAX, &text, &err) != EPG_OK ||
+        epg_json_parse(epg_buffer_span(&text), "availability.json", &document, &err) != EPG_OK ||
+        epg_availability_from_json(document, number, out, &err) != EPG_OK) {
+        note(c, "availability.json", err.text);
+    }
+}
+
+static void check_feedback(int host, const comparison *c, uint64_t number, const char *feedback_sha256)
+{
+    EPG_AUTO_BUFFER text = {0};
+    EPG_AUTO_JSON *document = NULL;
+    epg_availability availability EPG_CLEANUP(epg_availability_free) = {0};
+    epg_error err = {0};
+    read_availability(host, c, number, &availability);
+    const known_file *file = find_known(c, "feedback.json");
+    if (feedback_sha256 != NULL && file != NULL && strcmp(file->sha256, feedback_sha256) != 0) {
+        note(c, "feedback.json", "does not have the hash that the ledger gives it");
+    }
+    if (epg_file_read(host, "feedback.json", DOCUMENT_MAX, &text, &err) != EPG_OK ||
+        epg_json_parse(epg_buffer_span(&text), "feedback.json", &document, &err) != EPG_OK) {
+        note(c, "feedback.json", err.text);
+        return;
+    }
+    const json_t *artifacts = json_object_get(document, "artifacts");
+    for (size_t i = 0; i < json_array_size(artifacts); i++) {
+        check_artifact(c, json_array_get(artifacts, i), &availability);
+    }
+}
+
+/* --- The Agent's copy --- */
+
+static epg_tree_step compare(void *context, const epg_tree_entry *entry, epg_code *code, epg_error *err)
+{
+    comparison *c = context;
+    char sha256[EPG_SHA256_HEX];
+    (void)code;
+    (void)err;
+    known_file *file = find_known(c, entry->path);
+    if (file == NULL) {
+        note(c, entry->path, "was added");
+        return EPG_TREE_SKIP;
+    }
+    file->seen = true;
+    if (file->is_directory ? !S_ISDIR(entry->info.st_mode) : !S_ISREG(entry->info.st_mode)) {
+        note(c, entry->path, "was replaced by something else");
+        return EPG_TREE_SKIP;
+    }
+    if (!file->is_directory && (entry->info.st_size != file->size || !hash_file(entry->dir, entry->name, sha256) ||
+                                strcmp(sha256, file->sha256) != 0)) {
+        note(c, entry->path, "was edited");
+    }
+    return EPG_TREE_CONTINUE;
+}
+
+static void check_agent_copy(int copies, comparison *c, const char *id)
+{
+    EPG_AUTO_CLOSE int agent = -1;
+    epg_error err = {0};
+    if (epg_dir_open(copies, id, &agent, NULL) != EPG_OK) {
+        epg_evidence_note(c->evidence, c->base, "the Agent's copy is gone, or no directory");
+        return;
+    }
+    if (epg_tree_walk(agent, compare, c, &err) != EPG_OK) {
+        epg_evidence_note(c->evidence, c->base, "%s", err.text);
+        return;
+    }
+    for (size_t i = 0; i < c->count; i++) {
+        if (!c->files[i].seen) {
+            note(c, c->files[i].path, "was removed");
+        }
+    }
+}
+
+epg_code epg_publication_check(epg_publisher *publisher, uint64_t number, const char *program_digest,
+                               const epg_program_limits *limits, const char *feedback_sha256,
+                               epg_evidence_list *evidence, epg_error *err)
+{
+    char id[EPG_SUBMISSION_ID_TEXT];
+    EPG_AUTO_CLOSE int hosts = -1;
+    EPG_AUTO_CLOSE int agents = -1;
+    EPG_AUTO_CLOSE int host = -1;
+    epg_submission_id(number, id);
+    EPG_AUTO_FREE char *host_path = epg_format("%s/%s", epg_copies_path(EPG_COPY_HOST), id);
+    EPG_AUTO_FREE char *agent_path = epg_format("%s/%s", epg_copies_path(EPG_COPY_AGENT), id);
+    comparison c EPG_CLEANUP(comparison_cleanup) = {.base = host_path, .evidence = evidence};
+    EPG_TRY(epg_publisher_open_copies(publisher, EPG_COPY_HOST, &hosts, evidence, err));
+    EPG_TRY(epg_publisher_open_copies(publisher, EPG_COPY_AGENT, &agents, evidence, err));
+    if (epg_dir_open(hosts, id, &host, NULL) != EPG_OK) {
+        epg_evidence_note(evidence, host_path, "the Host's copy is gone, or no directory");
+        return EPG_OK;
+    }
+    epg_error walk_err = {0};
+    if (epg_tree_walk(host, learn, &c, &walk_err) != EPG_OK) {
+        epg_evidence_note(evidence, host_path, "%s", walk_err.text);
+        return EPG_OK;
+    }
+    if (c.count > 1) {
+        qsort(c.files, c.count, sizeof *c.files, by_path); /* a walk's order is by component, not by path */
+    }
+    check_program(host, &c, program_digest, limits);
+    check_feedback(host, &c, number, feedback_sha256);
+    c.base = agent_path;
+    check_agent_copy(agents, &c, id);
+    return EPG_OK;
+}
