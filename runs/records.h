@@ -18,7 +18,7 @@
 
 /* Makes the Run directory, which must not exist and whose parent must, and in it: agent, initial, staging, submissions,
  * workspace/{program,analysis,feedback/submissions,skills}, all durable. initial/program (mode 0400 in 0500) and
- * workspace/program (0644 in 0755, the Agent's own) hold `initial`; workspace/skills the skills. USAGE when the
+ * workspace/program (0644 in 0755, itself 0700) hold `initial`; workspace/skills the skills. USAGE when the
  * path can't be used; nothing is left behind on failure. *run: the directory, open. */
 epg_code epg_run_directory_create(const char *path, const epg_program *initial, const epg_skill *skills,
                                   size_t skill_count, int *run, epg_error *err);

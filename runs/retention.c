@@ -1,8 +1,10 @@
 #include "runs/retention.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "system/files.h"
@@ -95,14 +97,18 @@ static epg_code fail_at(epg_error *err, const char *doing, const char *path)
     return epg_fail_errno(err, errno, "can't %s '%s'", doing, path);
 }
 
-/* Removes one artifact below the copy open at `top`. Gone already is noted for the Agent's copy only by the caller. */
+/* Removes one artifact below the copy open at `top`; gone already is success. */
 static epg_code remove_artifact(int top, const char *name, const char *path, epg_error *err)
 {
     EPG_AUTO_CLOSE int dir = -1;
     EPG_AUTO_FREE char *whole = epg_format("artifacts/%s", name);
     char *slash = strrchr(whole, '/');
+    struct stat info;
     *slash = '\0';
     EPG_TRY(epg_dir_open_beneath(top, whole, &dir, err));
+    if (fstatat(dir, slash + 1, &info, AT_SYMLINK_NOFOLLOW) != 0 && errno == ENOENT) {
+        return EPG_OK;
+    }
     if (epg_io_fchmod(dir, 0755) != 0) {
         return fail_at(err, "set the mode of", path);
     }
@@ -213,12 +219,36 @@ static epg_code read_host_copy(epg_publisher *publisher, uint64_t number, epg_av
     return epg_availability_from_json(document, number, out, err);
 }
 
+/* Removes what a Host that died had told to be gone, and had not come to remove. */
+static void finish_eviction(epg_publisher *publisher, epg_copy copy, const epg_availability *availability)
+{
+    char id[EPG_SUBMISSION_ID_TEXT];
+    EPG_AUTO_CLOSE int copies = -1;
+    EPG_AUTO_CLOSE int top = -1;
+    epg_submission_id(availability->number, id);
+    bool any_gone = false;
+    for (size_t i = 0; i < availability->count; i++) {
+        any_gone = any_gone || !availability->items[i].available;
+    }
+    if (!any_gone || epg_publisher_open_copies(publisher, copy, &copies, NULL, NULL) != EPG_OK ||
+        epg_dir_open(copies, id, &top, NULL) != EPG_OK) {
+        return;
+    }
+    for (size_t i = 0; i < availability->count; i++) {
+        if (!availability->items[i].available) {
+            (void)remove_artifact(top, availability->items[i].name, id, NULL);
+        }
+    }
+}
+
 epg_code epg_retention_restore(epg_retention *retention, epg_publisher *publisher, uint64_t number, epg_error *err)
 {
     epg_availability availability = {0};
     if (read_host_copy(publisher, number, &availability, err) != EPG_OK) {
         return epg_fail_as(err, EPG_ERR_INVALID, "submission %llu", (unsigned long long)number);
     }
+    finish_eviction(publisher, EPG_COPY_HOST, &availability);
+    finish_eviction(publisher, EPG_COPY_AGENT, &availability);
     take_up(retention, &availability);
     return EPG_OK;
 }
