@@ -82,9 +82,17 @@ static void signals(void)
     (void)fclose(file);
 }
 
+/* Returns in the first process, once the daemon is there. */
 static void daemonize(void)
 {
+    int ready[2];
+    char mark = 0;
+    if (pipe(ready) < 0) {
+        return;
+    }
     if (fork() != 0) {
+        (void)close(ready[1]);
+        (void)!read(ready[0], &mark, 1);
         return;
     }
     (void)setsid();
@@ -94,6 +102,8 @@ static void daemonize(void)
     (void)setsid();
     go_deaf();
     say("ready\n");
+    (void)close(ready[0]);
+    (void)close(ready[1]);
     stay();
 }
 
