@@ -15,7 +15,7 @@ static void set_text(epg_error *err, const char *text)
     memcpy(err->text + sizeof err->text - 4, "...", 4);
 }
 
-static void format_text(epg_error *err, const char *format, va_list arguments)
+__attribute__((format(printf, 2, 0))) static void format_text(epg_error *err, const char *format, va_list arguments)
 {
     char text[EPG_ERROR_TEXT + 1];
     (void)vsnprintf(text, sizeof text, format, arguments);
@@ -52,7 +52,7 @@ epg_code epg_fail_errno(epg_error *err, int sys_errno, const char *format, ...)
     return EPG_ERR_IO;
 }
 
-static void put_before(epg_error *err, const char *format, va_list arguments)
+__attribute__((format(printf, 2, 0))) static void put_before(epg_error *err, const char *format, va_list arguments)
 {
     char before[EPG_ERROR_TEXT];
     char whole[2 * EPG_ERROR_TEXT + 4];

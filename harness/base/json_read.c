@@ -21,12 +21,12 @@ static size_t number_token(const char *text, size_t size, bool *is_big)
     return length;
 }
 
-/* Returns false, and leaves `out` empty, when the text holds no big integer: the common case. */
-static bool mark_big_integers(epg_span text, epg_buffer *out)
+/* Returns how many there are; 0, and `out` left empty, is the common case. */
+static size_t mark_big_integers(epg_span text, epg_buffer *out)
 {
     const char *bytes = (const char *)text.data;
     bool in_string = false;
-    bool found = false;
+    size_t found = 0;
     size_t copied = 0;
     for (size_t at = 0; at < text.size;) {
         char c = bytes[at];
@@ -48,38 +48,65 @@ static bool mark_big_integers(epg_span text, epg_buffer *out)
         bool big = false;
         size_t length = number_token(bytes + at, text.size - at, &big);
         if (big) {
-            found = true;
+            found++;
             (void)epg_buffer_append(out, bytes + copied, at - copied);
             (void)epg_buffer_format(out, "\"%s%.*s\"", u64_mark, (int)length, bytes + at);
             copied = at + length;
         }
         at += length;
     }
-    if (found) {
+    if (found > 0) {
         (void)epg_buffer_append(out, bytes + copied, text.size - copied);
     }
     return found;
 }
 
-/* A document of someone else's that writes the mark itself would pass a string off as an integer. */
-static bool holds_mark(epg_span text)
+/* How many strings below `value` read as a marked integer. */
+static size_t count_marked(json_t *value)
 {
-    return memmem(text.data, text.size, u64_mark, sizeof u64_mark - 1) != NULL;
+    size_t count = 0;
+    size_t index = 0;
+    const char *key = NULL;
+    json_t *item = NULL;
+    if (json_is_string(value)) {
+        return json_string_length(value) >= MARK_SIZE &&
+               memcmp(json_string_value(value), u64_mark_decoded, MARK_SIZE) == 0;
+    }
+    json_object_foreach(value, key, item)
+    {
+        count += count_marked(item);
+    }
+    json_array_foreach(value, index, item)
+    {
+        count += count_marked(item);
+    }
+    return count;
+}
+
+/* A string of someone else's that starts with the mark would pass for an integer: there must be no more than we put
+ * there. Only text with an escaped NUL can hold one, so that most documents aren't walked. */
+static bool only_our_marks(json_t *value, epg_span source, size_t marked)
+{
+    static const char escaped_nul[] = "\\u0000";
+    return memmem(source.data, source.size, escaped_nul, sizeof escaped_nul - 1) == NULL ||
+           count_marked(value) <= marked;
 }
 
 static epg_code parse(epg_span text, const char *what, size_t flags, json_t **out, epg_error *err)
 {
     EPG_AUTO_BUFFER marked = {0};
-    if (holds_mark(text)) {
-        return epg_fail(err, EPG_ERR_INVALID, "%s: holds a string with NUL that is not accepted", what);
-    }
-    epg_span source = mark_big_integers(text, &marked) ? epg_buffer_span(&marked) : text;
+    size_t count = mark_big_integers(text, &marked);
+    epg_span source = count > 0 ? epg_buffer_span(&marked) : text;
     json_error_t why;
     json_t *value = json_loadb(source.data != NULL ? (const char *)source.data : "", source.size,
                                flags | JSON_ALLOW_NUL | JSON_DECODE_ANY, &why);
     if (value == NULL) {
         return epg_fail(err, EPG_ERR_INVALID, "%s: not valid JSON: line %d column %d: %s", what, why.line, why.column,
                         why.text);
+    }
+    if (!only_our_marks(value, source, count)) {
+        json_decref(value);
+        return epg_fail(err, EPG_ERR_INVALID, "%s: holds a string that starts with NUL \"u64:\"", what);
     }
     *out = value;
     return EPG_OK;

@@ -34,7 +34,9 @@ static void put_string(epg_buffer *out, epg_span text)
             (void)epg_buffer_format(out, "\\u%04x", c);
         }
     }
-    (void)epg_buffer_append(out, text.data + copied, text.size - copied);
+    if (text.size > copied) { /* an empty span's data may be NULL */
+        (void)epg_buffer_append(out, text.data + copied, text.size - copied);
+    }
     (void)epg_buffer_byte(out, '"');
 }
 

@@ -92,6 +92,7 @@ START_TEST(what_is_not_strict_json_is_refused)
         "[18446744073709551616]",
         "[-9223372036854775809]",
         "\"\\u0000u64:5\"",
+        "{\"k\":[9223372036854775808,\"\\u0000\\u0075\\u00364:5\"]}",
         "[1e999]",
     };
     epg_error err;
@@ -99,6 +100,21 @@ START_TEST(what_is_not_strict_json_is_refused)
     epg_assert_code(epg_json_parse(epg_span_text(cases[_i]), "here", &value, &err), EPG_ERR_INVALID, &err);
     ck_assert(strncmp(err.text, "here: ", 6) == 0);
     ck_assert_ptr_null(value);
+}
+END_TEST
+
+START_TEST(strings_that_only_resemble_the_mark_are_strings)
+{
+    epg_error err;
+    EPG_AUTO_JSON *value = NULL;
+    uint64_t number = 0;
+    const char *text = "[9223372036854775808, \"\\\\u0000u64:5\", \"\\u0000u6\", \"x\\u0000u64:5\"]";
+    epg_assert_ok(epg_json_parse(epg_span_text(text), "x", &value, &err), &err);
+    ck_assert(epg_json_is_u64(json_array_get(value, 0), &number) && number == UINT64_C(9223372036854775808));
+    for (size_t i = 1; i < 4; i++) {
+        ck_assert(!epg_json_is_u64(json_array_get(value, i), &number));
+    }
+    ck_assert_str_eq(json_string_value(json_array_get(value, 1)), "\\u0000u64:5");
 }
 END_TEST
 
@@ -127,6 +143,7 @@ static Suite *json_suite(void)
     }
     tcase_add_test(tests, integers_up_to_2_64_survive_reading_and_writing);
     tcase_add_loop_test(tests, what_is_not_strict_json_is_refused, 0, 16);
+    tcase_add_test(tests, strings_that_only_resemble_the_mark_are_strings);
     tcase_add_test(tests, members_that_are_missing_or_of_another_type_are_named);
     suite_add_tcase(suite, tests);
     return suite;
