@@ -82,21 +82,17 @@ def converse():
 
 def receive():
     data = os.read(RECEIVE, READ_SIZE)
-    size = 4 + int.from_bytes(data[:4], "big")
-    if len(data) < HEAD_SIZE or len(data) < size:
-        data = receive_rest(data)
+    if len(data) < HEAD_SIZE or len(data) < 4 + int.from_bytes(data[:4], "big"):
+        data = receive_rest(bytearray(data))
     return data[4], data[5:HEAD_SIZE], data[HEAD_SIZE:]
 
 
 def receive_rest(data):
-    data = bytearray(data)
-    size = HEAD_SIZE
-    while len(data) < size:
+    while len(data) < HEAD_SIZE or len(data) < 4 + int.from_bytes(data[:4], "big"):
         more = os.read(RECEIVE, READ_SIZE)
         if not more:
             raise Ended
         data += more
-        size = 4 + int.from_bytes(data[:4], "big") if len(data) >= 4 else HEAD_SIZE
     return bytes(data)
 
 
