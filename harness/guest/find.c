@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "guest/guest.h"
 
-enum { PROBE_SECONDS = 20, PROBE_OUTPUT = 8192 };
+enum { PROBE_SECONDS = 10, PROBE_OUTPUT = 8192 };
 
 /* What a candidate says of itself. A shim answers with the interpreter behind it; a venv's python answers with its own
  * path, which must be kept, for pyvenv.cfg stands beside it. */

@@ -220,13 +220,12 @@ static epg_code receive(epg_policy *policy, int64_t deadline, epg_frame *frame, 
             return EPG_OK;
         }
         size_t before = channel->input.size - channel->consumed;
-        if (before > 0 && epg_monotonic_ns() >= deadline) {
+        epg_code code = ended ? EPG_OK : wait_for_input(policy, deadline, &ended, err);
+        if (before > 0 && (code == EPG_ERR_TIMEOUT || epg_monotonic_ns() >= deadline)) {
             return epg_fail(err, EPG_ERR_TIMEOUT, "the Policy did not finish its answer in time");
         }
-        if (!ended) {
-            EPG_TRY(wait_for_input(policy, deadline, &ended, err));
-        }
-        epg_code code = epg_channel_fill(channel, err);
+        EPG_TRY(code);
+        code = epg_channel_fill(channel, err);
         if (code == EPG_ERR_CLOSED || (code == EPG_OK && ended && channel->input.size == before)) {
             *fault = before > 0 ? EPG_FRAME_PARTIAL : EPG_FRAME_CLOSED;
             return epg_fail(err, EPG_ERR_CLOSED, "the Policy ended");

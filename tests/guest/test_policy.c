@@ -51,8 +51,9 @@ START_TEST(context_reaches_make_policy_whole)
 {
     assert_answer("{'name': 'observation_space'} {'name': 'action_space'} {'name': 'metadata'} "
                   "{'name': 'environment_parameters'} 7",
-                  "", "c = context; answer = ' '.join(map(str, (c.observation_space, c.action_space, dict(c.metadata), "
-                      "dict(c.environment_parameters), c.policy_seed)))");
+                  "",
+                  "c = context; answer = ' '.join(map(str, (c.observation_space, c.action_space, dict(c.metadata), "
+                  "dict(c.environment_parameters), c.policy_seed)))");
 }
 END_TEST
 
@@ -128,7 +129,8 @@ END_TEST
 START_TEST(every_episode_has_a_fresh_process)
 {
     EPG_AUTO_FREE char *first = ask_once("import os, sys", "sys.mark = 1; answer = str(os.getpid())", 7);
-    EPG_AUTO_FREE char *second = ask_once("import os, sys", "answer = '%s %d' % (hasattr(sys, 'mark'), os.getpid())", 7);
+    EPG_AUTO_FREE char *second =
+        ask_once("import os, sys", "answer = '%s %d' % (hasattr(sys, 'mark'), os.getpid())", 7);
     ck_assert_int_eq(strncmp(second, "False ", 6), 0);
     ck_assert_str_ne(first, second + 6);
 }
@@ -168,10 +170,11 @@ START_TEST(numpys_global_generator_is_seeded_on_import)
                          "    return P()\n";
     EPG_AUTO_FREE char *path = epg_test_program(&host, source);
     epg_test_write_text(path, "numpy/__init__.py", "");
-    epg_test_write_text(path, "numpy/random/__init__.py", "state = 'entropy'\n"
-                                                          "def seed(value):\n"
-                                                          "    global state\n"
-                                                          "    state = value\n");
+    epg_test_write_text(path, "numpy/random/__init__.py",
+                        "state = 'entropy'\n"
+                        "def seed(value):\n"
+                        "    global state\n"
+                        "    state = value\n");
     epg_error err = {0};
     epg_policy *policy = NULL;
     epg_assert_ok(epg_policy_begin(host.guest, path, &policy, &err), &err);
@@ -201,10 +204,11 @@ END_TEST
 
 START_TEST(only_the_standard_and_the_channels_descriptors_are_open)
 {
-    assert_answer("0 1 2 250 251 /dev/null", "import os",
-                  "fds = [f for f in sorted(map(int, os.listdir('/proc/self/fd'))) if os.path.exists('/proc/self/fd/%d' "
-                  "% f) or f in (1, 2, 250, 251)]; answer = ' '.join(map(str, fds)) + ' ' + "
-                  "os.readlink('/proc/self/fd/0')");
+    assert_answer(
+        "0 1 2 250 251 /dev/null", "import os",
+        "fds = [f for f in sorted(map(int, os.listdir('/proc/self/fd'))) if os.path.exists('/proc/self/fd/%d' "
+        "% f) or f in (1, 2, 250, 251)]; answer = ' '.join(map(str, fds)) + ' ' + "
+        "os.readlink('/proc/self/fd/0')");
 }
 END_TEST
 
@@ -223,11 +227,11 @@ END_TEST
 
 START_TEST(a_programs_modules_shadow_nothing_that_the_guest_needs)
 {
-    static const char *const names[] = {"json", "types",   "struct",  "random",     "os",
-                                        "io",   "signal",  "typing",  "_socket",    "resource",
-                                        "gc",   "posix",   "codecs",  "traceback",  "importlib/__init__",
-                                        "abc",  "enum",    "_struct", "linecache",  "evopolicygym/__init__",
-                                        "site", "policy_", "server",  "functools",  "evopolicygym/policy",
+    static const char *const names[] = {"json", "types",   "struct",     "random",    "os",
+                                        "io",   "signal",  "typing",     "_socket",   "resource",
+                                        "gc",   "posix",   "codecs",     "traceback", "importlib/__init__",
+                                        "abc",  "enum",    "_struct",    "linecache", "evopolicygym/__init__",
+                                        "site", "policy_", "server",     "functools", "evopolicygym/policy",
                                         "time", "stat",    "dataclasses"};
     const char *source = "import json\n"
                          "from evopolicygym.policy import Policy, PolicyContext, TensorValue\n"
@@ -383,8 +387,7 @@ START_TEST(mistakes_in_acting_are_told_apart)
     epg_policy *policy = epg_test_begin(&host, source);
     ck_assert_int_eq(epg_test_start(policy, 7, 30).failure, EPG_POLICY_OK);
     epg_policy_reply reply = epg_test_act(policy, epg_span_text("N"), 30);
-    ck_assert_int_eq(reply.failure,
-                     one->cause == EPG_CAUSE_ACT ? EPG_POLICY_EXCEPTION : EPG_POLICY_PROTOCOL_ERROR);
+    ck_assert_int_eq(reply.failure, one->cause == EPG_CAUSE_ACT ? EPG_POLICY_EXCEPTION : EPG_POLICY_PROTOCOL_ERROR);
     ck_assert_str_eq(epg_policy_cause_name(reply.cause), epg_policy_cause_name(one->cause));
     ck_assert_msg(strncmp(reply.detail, one->detail, strlen(one->detail)) == 0, "%s", reply.detail);
     ck_assert_uint_lt(strlen(reply.detail), 5000);
