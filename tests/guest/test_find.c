@@ -118,7 +118,7 @@ START_TEST(a_broken_interpreter_is_a_fault_of_execution_that_says_why)
     EPG_AUTO_FREE char *broken = script("#!/bin/sh\necho 'libbroken.so: cannot open' >&2\nexit 1\n");
     host.execution.python = broken;
     epg_test_guest_start(&host, -1);
-    EPG_AUTO_FREE char *path = epg_test_program(&host, "");
+    EPG_AUTO_FREE char *path = epg_test_guest_program(&host, "");
     epg_assert_code(epg_policy_begin(host.guest, path, &policy, &err), EPG_ERR_EXECUTION, &err);
     ck_assert_msg(strstr(err.text, "libbroken.so: cannot open") != NULL, "%s", err.text);
     ck_assert_uint_eq(epg_descendants_count(getpid()), 0);

@@ -51,13 +51,13 @@ static epg_policy *begin_with(const char *body)
                                             "def make_policy(context):\n"
                                             "    return P()\n",
                                             tools, body);
-    return epg_test_begin(&host, source);
+    return epg_test_policy_begin(&host, source);
 }
 
 static epg_policy *start_with(const char *body)
 {
     epg_policy *policy = begin_with(body);
-    epg_policy_reply reply = epg_test_start(policy, 7, 30);
+    epg_policy_reply reply = epg_test_policy_start(policy, 7, 30);
     ck_assert_msg(reply.failure == EPG_POLICY_OK, "%s: %s", epg_policy_cause_name(reply.cause), reply.detail);
     return policy;
 }
@@ -66,9 +66,9 @@ static epg_policy *start_with(const char *body)
 static void serve_one(void)
 {
     epg_policy *policy = start_with("return 'fine'");
-    EPG_AUTO_FREE char *answer = epg_test_ask(policy);
+    EPG_AUTO_FREE char *answer = epg_test_policy_ask(policy);
     ck_assert_str_eq(answer, "fine");
-    epg_test_finish(policy, NULL);
+    epg_test_policy_finish(policy, NULL);
 }
 
 static void open_host(void)
@@ -153,12 +153,12 @@ START_TEST(an_attack_in_act_is_told_for_what_it_is)
 {
     const attack *one = &attacks[_i];
     epg_policy *policy = start_with(one->body);
-    epg_policy_reply reply = epg_test_act(policy, epg_span_text("N"), one->seconds);
+    epg_policy_reply reply = epg_test_policy_act(policy, epg_span_text("N"), one->seconds);
     expect(&reply, one->failure, one->cause);
     ck_assert_ptr_nonnull(reply.detail);
     ck_assert_msg(one->detail == NULL || strstr(reply.detail, one->detail) != NULL, "%s", reply.detail);
     epg_policy_end end;
-    epg_test_finish(policy, &end);
+    epg_test_policy_finish(policy, &end);
     ck_assert(end.ended.complete);
     epg_policy_end_free(&end);
 }
@@ -173,10 +173,10 @@ START_TEST(an_attack_while_loading_is_told_too)
     };
     for (size_t i = 0; i < EPG_COUNT(loading); i++) {
         EPG_AUTO_FREE char *source = epg_format("%s%s\n", tools, loading[i].body);
-        epg_policy *policy = epg_test_begin(&host, source);
-        epg_policy_reply reply = epg_test_start(policy, 7, loading[i].seconds);
+        epg_policy *policy = epg_test_policy_begin(&host, source);
+        epg_policy_reply reply = epg_test_policy_start(policy, 7, loading[i].seconds);
         expect(&reply, loading[i].failure, loading[i].cause);
-        epg_test_finish(policy, NULL);
+        epg_test_policy_finish(policy, NULL);
     }
 }
 END_TEST
@@ -186,11 +186,11 @@ END_TEST
 START_TEST(a_second_answer_is_never_the_next_action)
 {
     epg_policy *policy = start_with("say(frame(b'S' + bytes(7) + b'\\5early')); return 'second'");
-    EPG_AUTO_FREE char *answer = epg_test_ask(policy);
+    EPG_AUTO_FREE char *answer = epg_test_policy_ask(policy);
     ck_assert_str_eq(answer, "early");
-    epg_policy_reply reply = epg_test_act(policy, epg_span_text("N"), 30);
+    epg_policy_reply reply = epg_test_policy_act(policy, epg_span_text("N"), 30);
     expect(&reply, PROTOCOL, EPG_CAUSE_UNEXPECTED_MESSAGE);
-    epg_test_finish(policy, NULL);
+    epg_test_policy_finish(policy, NULL);
 }
 END_TEST
 
@@ -200,9 +200,9 @@ START_TEST(answers_sent_ahead_are_never_actions_however_many_numbers_they_try)
                                     "        for i in range(-3000, 3000):\n"
                                     "            if i: say(frame(number=(n + i & 0xffffffff).to_bytes(4, 'big')))\n"
                                     "        hang()");
-    epg_policy_reply reply = epg_test_act(policy, epg_span_text("N"), 30);
+    epg_policy_reply reply = epg_test_policy_act(policy, epg_span_text("N"), 30);
     expect(&reply, PROTOCOL, EPG_CAUSE_UNEXPECTED_MESSAGE);
-    epg_test_finish(policy, NULL);
+    epg_test_policy_finish(policy, NULL);
 }
 END_TEST
 
@@ -214,10 +214,10 @@ START_TEST(a_policy_that_stops_reading_times_out)
     epg_value_put_bytes(&large, epg_span_of(content, CONTENT));
     free(content);
     epg_policy *policy = start_with("say(frame()); hang()");
-    ck_assert_int_eq(epg_test_act(policy, epg_span_text("N"), 30).failure, EPG_POLICY_OK);
-    epg_policy_reply reply = epg_test_act(policy, epg_buffer_span(&large), 0.5);
+    ck_assert_int_eq(epg_test_policy_act(policy, epg_span_text("N"), 30).failure, EPG_POLICY_OK);
+    epg_policy_reply reply = epg_test_policy_act(policy, epg_buffer_span(&large), 0.5);
     expect(&reply, EPG_POLICY_TIMEOUT, EPG_CAUSE_TIMEOUT_WRITE);
-    epg_test_finish(policy, NULL);
+    epg_test_policy_finish(policy, NULL);
 }
 END_TEST
 
@@ -229,11 +229,11 @@ START_TEST(a_policy_that_dies_while_a_child_holds_its_pipes_is_seen_to_die)
     epg_value_put_bytes(&large, epg_span_of(content, CONTENT));
     free(content);
     epg_policy *policy = start_with("daemon(hang); say(frame()); os._exit(8)");
-    ck_assert_int_eq(epg_test_act(policy, epg_span_text("N"), 30).failure, EPG_POLICY_OK);
-    epg_policy_reply reply = epg_test_act(policy, epg_buffer_span(&large), 60);
+    ck_assert_int_eq(epg_test_policy_act(policy, epg_span_text("N"), 30).failure, EPG_POLICY_OK);
+    epg_policy_reply reply = epg_test_policy_act(policy, epg_buffer_span(&large), 60);
     expect(&reply, PROTOCOL, EPG_CAUSE_DIED);
     ck_assert_str_eq(reply.detail, "it exited with status 8");
-    epg_test_finish(policy, NULL);
+    epg_test_policy_finish(policy, NULL);
 }
 END_TEST
 
@@ -245,17 +245,17 @@ START_TEST(frames_flooded_during_a_slow_step_are_not_kept)
                                     "        f = frame(bytes(1 << 20), number=b'abcd')\n"
                                     "        threading.Thread(target=flood).start() if self.turn == 2 else None\n"
                                     "        return 1");
-    ck_assert_int_eq(epg_test_act(policy, epg_span_text("N"), 30).failure, EPG_POLICY_OK);
+    ck_assert_int_eq(epg_test_policy_act(policy, epg_span_text("N"), 30).failure, EPG_POLICY_OK);
     (void)getrusage(RUSAGE_SELF, &before);
-    epg_policy_reply reply = epg_test_act(policy, epg_span_text("N"), 30);
+    epg_policy_reply reply = epg_test_policy_act(policy, epg_span_text("N"), 30);
     (void)usleep(300000); /* the slow step */
     if (reply.failure == EPG_POLICY_OK) {
-        reply = epg_test_act(policy, epg_span_text("N"), 30);
+        reply = epg_test_policy_act(policy, epg_span_text("N"), 30);
     }
     (void)getrusage(RUSAGE_SELF, &after);
     ck_assert_int_eq(reply.failure, EPG_POLICY_PROTOCOL_ERROR);
     ck_assert_int_lt(after.ru_maxrss - before.ru_maxrss, 16 * 1024);
-    epg_test_finish(policy, NULL);
+    epg_test_policy_finish(policy, NULL);
 }
 END_TEST
 
@@ -268,8 +268,8 @@ START_TEST(processes_left_by_a_clean_policy_are_ended)
                                     "        daemon(lambda: (signal.signal(15, signal.SIG_IGN), hang()))\n"
                                     "        os.fork() or hang()\n"
                                     "        return 1");
-    ck_assert_int_eq(epg_test_act(policy, epg_span_text("N"), 30).failure, EPG_POLICY_OK);
-    epg_test_finish(policy, &end);
+    ck_assert_int_eq(epg_test_policy_act(policy, epg_span_text("N"), 30).failure, EPG_POLICY_OK);
+    epg_test_policy_finish(policy, &end);
     ck_assert(end.ended.complete);
     ck_assert_uint_eq(end.ended.killed, 3);
     ck_assert_int_eq(end.exit.code, 0);
@@ -285,8 +285,8 @@ START_TEST(a_process_that_forks_itself_anew_all_the_time_is_ended)
                                     "                if os.fork(): os._exit(0)\n"
                                     "        daemon(again)\n"
                                     "        return 1");
-    ck_assert_int_eq(epg_test_act(policy, epg_span_text("N"), 30).failure, EPG_POLICY_OK);
-    epg_test_finish(policy, &end);
+    ck_assert_int_eq(epg_test_policy_act(policy, epg_span_text("N"), 30).failure, EPG_POLICY_OK);
+    epg_test_policy_finish(policy, &end);
     ck_assert(end.ended.complete);
     epg_policy_end_free(&end);
 }
@@ -297,8 +297,8 @@ START_TEST(a_leftover_that_holds_the_output_does_not_hold_us)
     epg_policy_end end;
     epg_policy *policy = start_with("daemon(lambda: [os.write(1, b'x' * 65536) for _ in iter(int, 1)])\n"
                                     "        return 1");
-    ck_assert_int_eq(epg_test_act(policy, epg_span_text("N"), 30).failure, EPG_POLICY_OK);
-    epg_test_finish(policy, &end);
+    ck_assert_int_eq(epg_test_policy_act(policy, epg_span_text("N"), 30).failure, EPG_POLICY_OK);
+    epg_test_policy_finish(policy, &end);
     ck_assert(end.ended.complete);
     ck_assert_uint_le(end.log.size, host.execution.limits.log_bytes + 100);
     epg_policy_end_free(&end);
@@ -317,8 +317,8 @@ START_TEST(a_kept_child_and_what_is_below_it_live_on)
     }
     epg_guest_keep(host.guest, child.pid);
     epg_policy *policy = start_with("daemon(hang); return 1");
-    ck_assert_int_eq(epg_test_act(policy, epg_span_text("N"), 30).failure, EPG_POLICY_OK);
-    epg_test_finish(policy, NULL);
+    ck_assert_int_eq(epg_test_policy_act(policy, epg_span_text("N"), 30).failure, EPG_POLICY_OK);
+    epg_test_policy_finish(policy, NULL);
     ck_assert(epg_process_running(&child));
     ck_assert_uint_eq(epg_descendants_count(child.pid), 2);
     epg_guest_forget(host.guest, child.pid);
@@ -334,9 +334,9 @@ START_TEST(the_fork_server_may_be_killed)
 {
     epg_policy_end end;
     epg_policy *policy = start_with("os.kill(os.getppid(), 9); return 'alive'");
-    EPG_AUTO_FREE char *answer = epg_test_ask(policy);
+    EPG_AUTO_FREE char *answer = epg_test_policy_ask(policy);
     ck_assert_str_eq(answer, "alive");
-    epg_test_finish(policy, &end);
+    epg_test_policy_finish(policy, &end);
     ck_assert_int_eq(end.exit.code, 0);
     ck_assert_uint_gt(end.max_rss_bytes, 1000000);
     epg_policy_end_free(&end);
@@ -347,9 +347,9 @@ START_TEST(the_fork_server_and_then_the_policy_may_be_killed)
 {
     epg_policy_end end;
     epg_policy *policy = start_with("os.kill(os.getppid(), 9); os.kill(os.getpid(), 9)");
-    epg_policy_reply reply = epg_test_act(policy, epg_span_text("N"), 30);
+    epg_policy_reply reply = epg_test_policy_act(policy, epg_span_text("N"), 30);
     expect(&reply, PROTOCOL, EPG_CAUSE_DIED);
-    epg_test_finish(policy, &end);
+    epg_test_policy_finish(policy, &end);
     ck_assert_int_eq(end.exit.signal, 9);
     epg_policy_end_free(&end);
 }
@@ -365,8 +365,8 @@ START_TEST(the_spare_may_be_killed)
                                     "                os.kill(p, 9)\n"
                                     "                while ') Z ' not in open('/proc/%d/stat' % p).read(): pass\n"
                                     "                return 1");
-    ck_assert_int_eq(epg_test_act(policy, epg_span_text("N"), 30).failure, EPG_POLICY_OK);
-    epg_test_finish(policy, NULL);
+    ck_assert_int_eq(epg_test_policy_act(policy, epg_span_text("N"), 30).failure, EPG_POLICY_OK);
+    epg_test_policy_finish(policy, NULL);
 }
 END_TEST
 
@@ -380,14 +380,14 @@ START_TEST(a_stop_asked_for_ends_every_wait)
     ck_assert_int_eq(pipe2(ends, O_CLOEXEC), 0);
     epg_test_guest_prepare(&host);
     epg_test_guest_start(&host, ends[0]);
-    policy = epg_test_begin(&host, source);
-    ck_assert_int_eq(epg_test_start(policy, 7, 30).failure, EPG_POLICY_OK);
+    policy = epg_test_policy_begin(&host, source);
+    ck_assert_int_eq(epg_test_policy_start(policy, 7, 30).failure, EPG_POLICY_OK);
     ck_assert_int_eq(write(ends[1], "x", 1), 1);
     epg_assert_code(epg_policy_act(policy, epg_span_text("N"), EPG_NEVER, &reply, &err), EPG_ERR_INTERRUPTED, &err);
-    epg_test_finish(policy, NULL);
+    epg_test_policy_finish(policy, NULL);
     epg_guest_close(host.guest);
     epg_test_guest_start(&host, ends[0]); /* its server is not up yet */
-    EPG_AUTO_FREE char *path = epg_test_program(&host, source);
+    EPG_AUTO_FREE char *path = epg_test_guest_program(&host, source);
     epg_assert_code(epg_policy_begin(host.guest, path, &policy, &err), EPG_ERR_INTERRUPTED, &err);
     epg_test_guest_close(&host);
     (void)close(ends[0]);
@@ -402,8 +402,8 @@ START_TEST(many_episodes_leave_nothing)
         epg_policy *policy = start_with(i % 3 == 0   ? "return 1"
                                         : i % 3 == 1 ? "daemon(hang); return 1"
                                                      : "os._exit(1)");
-        (void)epg_test_act(policy, epg_span_text("N"), 30);
-        epg_test_finish(policy, NULL);
+        (void)epg_test_policy_act(policy, epg_span_text("N"), 30);
+        epg_test_policy_finish(policy, NULL);
     }
     epg_guest_statistics(host.guest, &stats);
     ck_assert_uint_eq(stats.spawned, 0);

@@ -55,12 +55,12 @@ static char *ask_once(const char *imports, const char *answer)
                                             "def make_policy(context):\n"
                                             "    return P()\n",
                                             imports, answer);
-    epg_policy *policy = epg_test_begin(&host, source);
-    epg_policy_reply reply = epg_test_start(policy, 7, 30);
+    epg_policy *policy = epg_test_policy_begin(&host, source);
+    epg_policy_reply reply = epg_test_policy_start(policy, 7, 30);
     ck_assert_msg(reply.failure == EPG_POLICY_OK, "%s: %s", epg_policy_cause_name(reply.cause), reply.detail);
-    char *text = epg_test_ask(policy);
+    char *text = epg_test_policy_ask(policy);
     epg_policy_end end;
-    epg_test_finish(policy, &end);
+    epg_test_policy_finish(policy, &end);
     ck_assert_int_eq(end.exit.code, 0);
     ck_assert_uint_gt(end.max_rss_bytes, 1000000);
     epg_policy_end_free(&end);
@@ -95,7 +95,7 @@ START_TEST(a_preloaded_module_that_is_missing_is_told)
     epg_policy *policy = NULL;
     host.execution.preload = "no_such_module";
     epg_test_guest_start(&host, -1);
-    EPG_AUTO_FREE char *path = epg_test_program(&host, "");
+    EPG_AUTO_FREE char *path = epg_test_guest_program(&host, "");
     epg_assert_code(epg_policy_begin(host.guest, path, &policy, &err), EPG_ERR_EXECUTION, &err);
     ck_assert_msg(strstr(err.text, "No module named 'no_such_module'") != NULL, "%s", err.text);
 }
@@ -133,11 +133,11 @@ START_TEST(fresh_interpreters_are_ended_with_what_they_left)
                                                 "def make_policy(context):\n"
                                                 "    return P()\n",
                                                 acts[i]);
-        epg_policy *policy = epg_test_begin(&host, source);
-        ck_assert_int_eq(epg_test_start(policy, 7, 30).failure, EPG_POLICY_OK);
-        epg_policy_reply reply = epg_test_act(policy, epg_span_text("N"), i == 0 ? 0.3 : 30);
+        epg_policy *policy = epg_test_policy_begin(&host, source);
+        ck_assert_int_eq(epg_test_policy_start(policy, 7, 30).failure, EPG_POLICY_OK);
+        epg_policy_reply reply = epg_test_policy_act(policy, epg_span_text("N"), i == 0 ? 0.3 : 30);
         ck_assert_int_eq(reply.cause, i == 0 ? EPG_CAUSE_TIMEOUT_ACT : i == 1 ? EPG_CAUSE_DIED : EPG_CAUSE_NONE);
-        epg_test_finish(policy, NULL);
+        epg_test_policy_finish(policy, NULL);
         ck_assert_uint_eq(epg_descendants_count(getpid()), 1);
     }
 }

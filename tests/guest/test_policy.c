@@ -33,11 +33,11 @@ static char *ask_once(const char *imports, const char *body, uint64_t seed)
                                             "    %s\n"
                                             "    return P()\n",
                                             imports, body);
-    epg_policy *policy = epg_test_begin(&host, source);
-    epg_policy_reply reply = epg_test_start(policy, seed, 30);
+    epg_policy *policy = epg_test_policy_begin(&host, source);
+    epg_policy_reply reply = epg_test_policy_start(policy, seed, 30);
     ck_assert_msg(reply.failure == EPG_POLICY_OK, "%s: %s", epg_policy_cause_name(reply.cause), reply.detail);
-    char *answer = epg_test_ask(policy);
-    epg_test_finish(policy, NULL);
+    char *answer = epg_test_policy_ask(policy);
+    epg_test_policy_finish(policy, NULL);
     return answer;
 }
 
@@ -75,18 +75,18 @@ START_TEST(observation_and_action_cross_unchanged)
     epg_value_put_bytes(&value, epg_span_of("\0\xff", 2));
     epg_value_put_key(&value, "c");
     epg_value_put_tensor(&value, "uint16", shape, 2, epg_span_of("\1\0\2\0", 4));
-    epg_policy *policy = epg_test_begin(&host, "class P:\n"
-                                               "    def act(self, observation):\n"
-                                               "        return observation\n"
-                                               "def make_policy(context):\n"
-                                               "    return P()\n");
-    ck_assert_int_eq(epg_test_start(policy, 7, 30).failure, EPG_POLICY_OK);
+    epg_policy *policy = epg_test_policy_begin(&host, "class P:\n"
+                                                      "    def act(self, observation):\n"
+                                                      "        return observation\n"
+                                                      "def make_policy(context):\n"
+                                                      "    return P()\n");
+    ck_assert_int_eq(epg_test_policy_start(policy, 7, 30).failure, EPG_POLICY_OK);
     for (int i = 0; i < 3; i++) {
-        epg_policy_reply reply = epg_test_act(policy, epg_buffer_span(&value), 30);
+        epg_policy_reply reply = epg_test_policy_act(policy, epg_buffer_span(&value), 30);
         ck_assert_int_eq(reply.failure, EPG_POLICY_OK);
         ck_assert(epg_span_equal(reply.action, epg_buffer_span(&value)));
     }
-    epg_test_finish(policy, NULL);
+    epg_test_policy_finish(policy, NULL);
 }
 END_TEST
 
@@ -97,16 +97,16 @@ START_TEST(largest_observation_and_action_cross)
     uint8_t *content = epg_alloc(CONTENT);
     epg_value_put_bytes(&value, epg_span_of(content, CONTENT));
     free(content);
-    epg_policy *policy = epg_test_begin(&host, "class P:\n"
-                                               "    def act(self, observation):\n"
-                                               "        return observation\n"
-                                               "def make_policy(context):\n"
-                                               "    return P()\n");
-    ck_assert_int_eq(epg_test_start(policy, 7, 30).failure, EPG_POLICY_OK);
-    epg_policy_reply reply = epg_test_act(policy, epg_buffer_span(&value), 60);
+    epg_policy *policy = epg_test_policy_begin(&host, "class P:\n"
+                                                      "    def act(self, observation):\n"
+                                                      "        return observation\n"
+                                                      "def make_policy(context):\n"
+                                                      "    return P()\n");
+    ck_assert_int_eq(epg_test_policy_start(policy, 7, 30).failure, EPG_POLICY_OK);
+    epg_policy_reply reply = epg_test_policy_act(policy, epg_buffer_span(&value), 60);
     ck_assert_msg(reply.failure == EPG_POLICY_OK, "%s: %s", epg_policy_cause_name(reply.cause), reply.detail);
     ck_assert(epg_span_equal(reply.action, epg_buffer_span(&value)));
-    epg_test_finish(policy, NULL);
+    epg_test_policy_finish(policy, NULL);
 }
 END_TEST
 
@@ -119,10 +119,10 @@ START_TEST(observation_over_the_bound_is_the_benchmarks_fault)
     uint8_t *content = epg_alloc(CONTENT);
     epg_value_put_bytes(&value, epg_span_of(content, CONTENT));
     free(content);
-    epg_policy *policy = epg_test_begin(&host, "def make_policy(context):\n    return None\n");
-    ck_assert_int_eq(epg_test_start(policy, 7, 30).failure, EPG_POLICY_OK);
+    epg_policy *policy = epg_test_policy_begin(&host, "def make_policy(context):\n    return None\n");
+    ck_assert_int_eq(epg_test_policy_start(policy, 7, 30).failure, EPG_POLICY_OK);
     epg_assert_code(epg_policy_act(policy, epg_buffer_span(&value), EPG_NEVER, &reply, &err), EPG_ERR_BENCHMARK, &err);
-    epg_test_finish(policy, NULL);
+    epg_test_policy_finish(policy, NULL);
 }
 END_TEST
 
@@ -168,7 +168,7 @@ START_TEST(numpys_global_generator_is_seeded_on_import)
                          "        return repr(numpy.random.state)\n"
                          "def make_policy(context):\n"
                          "    return P()\n";
-    EPG_AUTO_FREE char *path = epg_test_program(&host, source);
+    EPG_AUTO_FREE char *path = epg_test_guest_program(&host, source);
     epg_test_write_text(path, "numpy/__init__.py", "");
     epg_test_write_text(path, "numpy/random/__init__.py",
                         "state = 'entropy'\n"
@@ -178,10 +178,10 @@ START_TEST(numpys_global_generator_is_seeded_on_import)
     epg_error err = {0};
     epg_policy *policy = NULL;
     epg_assert_ok(epg_policy_begin(host.guest, path, &policy, &err), &err);
-    ck_assert_int_eq(epg_test_start(policy, UINT64_C(0x100000002), 30).failure, EPG_POLICY_OK);
-    EPG_AUTO_FREE char *state = epg_test_ask(policy);
+    ck_assert_int_eq(epg_test_policy_start(policy, UINT64_C(0x100000002), 30).failure, EPG_POLICY_OK);
+    EPG_AUTO_FREE char *state = epg_test_policy_ask(policy);
     ck_assert_str_eq(state, "[1, 2]");
-    epg_test_finish(policy, NULL);
+    epg_test_policy_finish(policy, NULL);
 }
 END_TEST
 
@@ -243,7 +243,7 @@ START_TEST(a_programs_modules_shadow_nothing_that_the_guest_needs)
                          "def make_policy(context):\n"
                          "    assert type(context) is PolicyContext\n"
                          "    return P()\n";
-    EPG_AUTO_FREE char *path = epg_test_program(&host, source);
+    EPG_AUTO_FREE char *path = epg_test_guest_program(&host, source);
     for (size_t i = 0; i < EPG_COUNT(names); i++) {
         EPG_AUTO_FREE char *file = epg_format("%s.py", names[i]);
         epg_test_write_text(path, file, strcmp(names[i], "json") == 0 ? "WHOSE = 'mine'\n" : "raise SystemError\n");
@@ -251,33 +251,33 @@ START_TEST(a_programs_modules_shadow_nothing_that_the_guest_needs)
     epg_error err = {0};
     epg_policy *policy = NULL;
     epg_assert_ok(epg_policy_begin(host.guest, path, &policy, &err), &err);
-    epg_policy_reply reply = epg_test_start(policy, 7, 30);
+    epg_policy_reply reply = epg_test_policy_start(policy, 7, 30);
     ck_assert_msg(reply.failure == EPG_POLICY_OK, "%s: %s", epg_policy_cause_name(reply.cause), reply.detail);
-    EPG_AUTO_FREE char *whose = epg_test_ask(policy);
+    EPG_AUTO_FREE char *whose = epg_test_policy_ask(policy);
     ck_assert_str_eq(whose, "mine");
-    reply = epg_test_act(policy, epg_span_text("B1"), 30);
+    reply = epg_test_policy_act(policy, epg_span_text("B1"), 30);
     ck_assert_int_eq(reply.cause, EPG_CAUSE_ACT);
     ck_assert_str_eq(reply.detail, "ValueError: told");
-    epg_test_finish(policy, NULL);
+    epg_test_policy_finish(policy, NULL);
 }
 END_TEST
 
 START_TEST(printing_goes_to_the_log_and_breaks_nothing)
 {
     epg_policy_end end;
-    epg_policy *policy = epg_test_begin(&host, "import os, sys\n"
-                                               "print('at import')\n"
-                                               "class P:\n"
-                                               "    def act(self, observation):\n"
-                                               "        print('in act', end='')\n"
-                                               "        os.write(1, b'<raw>')\n"
-                                               "        return 1\n"
-                                               "def make_policy(context):\n"
-                                               "    print('in make_policy', file=sys.stderr)\n"
-                                               "    return P()\n");
-    ck_assert_int_eq(epg_test_start(policy, 7, 30).failure, EPG_POLICY_OK);
-    ck_assert_int_eq(epg_test_act(policy, epg_span_text("N"), 30).failure, EPG_POLICY_OK);
-    epg_test_finish(policy, &end);
+    epg_policy *policy = epg_test_policy_begin(&host, "import os, sys\n"
+                                                      "print('at import')\n"
+                                                      "class P:\n"
+                                                      "    def act(self, observation):\n"
+                                                      "        print('in act', end='')\n"
+                                                      "        os.write(1, b'<raw>')\n"
+                                                      "        return 1\n"
+                                                      "def make_policy(context):\n"
+                                                      "    print('in make_policy', file=sys.stderr)\n"
+                                                      "    return P()\n");
+    ck_assert_int_eq(epg_test_policy_start(policy, 7, 30).failure, EPG_POLICY_OK);
+    ck_assert_int_eq(epg_test_policy_act(policy, epg_span_text("N"), 30).failure, EPG_POLICY_OK);
+    epg_test_policy_finish(policy, &end);
     ck_assert_str_eq(epg_buffer_cstr(&end.log), "at import\nin make_policy\n<raw>in act");
     ck_assert_uint_eq(end.log_dropped, 0);
     ck_assert_int_eq(end.exit.code, 0);
@@ -288,19 +288,19 @@ END_TEST
 START_TEST(a_flood_of_output_is_cut_in_the_middle)
 {
     epg_policy_end end;
-    epg_policy *policy = epg_test_begin(&host, "import os\n"
-                                               "class P:\n"
-                                               "    def act(self, observation):\n"
-                                               "        os.write(2, b'first line\\n')\n"
-                                               "        for _ in range(4000):\n"
-                                               "            os.write(2, b'x' * 10000)\n"
-                                               "        os.write(2, b'last line\\n')\n"
-                                               "        return 1\n"
-                                               "def make_policy(context):\n"
-                                               "    return P()\n");
-    ck_assert_int_eq(epg_test_start(policy, 7, 30).failure, EPG_POLICY_OK);
-    ck_assert_int_eq(epg_test_act(policy, epg_span_text("N"), 120).failure, EPG_POLICY_OK);
-    epg_test_finish(policy, &end);
+    epg_policy *policy = epg_test_policy_begin(&host, "import os\n"
+                                                      "class P:\n"
+                                                      "    def act(self, observation):\n"
+                                                      "        os.write(2, b'first line\\n')\n"
+                                                      "        for _ in range(4000):\n"
+                                                      "            os.write(2, b'x' * 10000)\n"
+                                                      "        os.write(2, b'last line\\n')\n"
+                                                      "        return 1\n"
+                                                      "def make_policy(context):\n"
+                                                      "    return P()\n");
+    ck_assert_int_eq(epg_test_policy_start(policy, 7, 30).failure, EPG_POLICY_OK);
+    ck_assert_int_eq(epg_test_policy_act(policy, epg_span_text("N"), 120).failure, EPG_POLICY_OK);
+    epg_test_policy_finish(policy, &end);
     uint64_t printed = strlen("first line\n") + UINT64_C(4000) * 10000 + strlen("last line\n");
     EPG_AUTO_FREE char *cut = epg_format("\n[%llu bytes not kept]\n", (unsigned long long)end.log_dropped);
     const char *log = epg_buffer_cstr(&end.log);
@@ -337,12 +337,12 @@ static const mistake load_mistakes[] = {
 START_TEST(mistakes_in_loading_are_exceptions)
 {
     const mistake *one = &load_mistakes[_i];
-    epg_policy *policy = epg_test_begin(&host, one->source);
-    epg_policy_reply reply = epg_test_start(policy, 7, 30);
+    epg_policy *policy = epg_test_policy_begin(&host, one->source);
+    epg_policy_reply reply = epg_test_policy_start(policy, 7, 30);
     ck_assert_int_eq(reply.failure, EPG_POLICY_EXCEPTION);
     ck_assert_str_eq(epg_policy_cause_name(reply.cause), epg_policy_cause_name(one->cause));
     ck_assert_msg(strncmp(reply.detail, one->detail, strlen(one->detail)) == 0, "%s", reply.detail);
-    epg_test_finish(policy, NULL);
+    epg_test_policy_finish(policy, NULL);
 }
 END_TEST
 
@@ -384,14 +384,14 @@ START_TEST(mistakes_in_acting_are_told_apart)
                                             "def make_policy(context):\n"
                                             "    return P()\n",
                                             one->source);
-    epg_policy *policy = epg_test_begin(&host, source);
-    ck_assert_int_eq(epg_test_start(policy, 7, 30).failure, EPG_POLICY_OK);
-    epg_policy_reply reply = epg_test_act(policy, epg_span_text("N"), 30);
+    epg_policy *policy = epg_test_policy_begin(&host, source);
+    ck_assert_int_eq(epg_test_policy_start(policy, 7, 30).failure, EPG_POLICY_OK);
+    epg_policy_reply reply = epg_test_policy_act(policy, epg_span_text("N"), 30);
     ck_assert_int_eq(reply.failure, one->cause == EPG_CAUSE_ACT ? EPG_POLICY_EXCEPTION : EPG_POLICY_PROTOCOL_ERROR);
     ck_assert_str_eq(epg_policy_cause_name(reply.cause), epg_policy_cause_name(one->cause));
     ck_assert_msg(strncmp(reply.detail, one->detail, strlen(one->detail)) == 0, "%s", reply.detail);
     ck_assert_uint_lt(strlen(reply.detail), 5000);
-    epg_test_finish(policy, NULL);
+    epg_test_policy_finish(policy, NULL);
 }
 END_TEST
 
@@ -399,19 +399,19 @@ START_TEST(a_policy_that_failed_is_asked_nothing_more)
 {
     epg_error err = {0};
     epg_policy_reply reply;
-    epg_policy *policy = epg_test_begin(&host, "x = 1\n");
-    ck_assert_int_eq(epg_test_start(policy, 7, 30).failure, EPG_POLICY_EXCEPTION);
+    epg_policy *policy = epg_test_policy_begin(&host, "x = 1\n");
+    ck_assert_int_eq(epg_test_policy_start(policy, 7, 30).failure, EPG_POLICY_EXCEPTION);
     epg_assert_code(epg_policy_act(policy, epg_span_text("N"), EPG_NEVER, &reply, &err), EPG_ERR_INTERNAL, &err);
-    epg_test_finish(policy, NULL);
+    epg_test_policy_finish(policy, NULL);
 }
 END_TEST
 
 START_TEST(a_traceback_is_kept_in_the_log)
 {
     epg_policy_end end;
-    epg_policy *policy = epg_test_begin(&host, "def make_policy(context):\n    raise ValueError('where')\n");
-    ck_assert_int_eq(epg_test_start(policy, 7, 30).failure, EPG_POLICY_EXCEPTION);
-    epg_test_finish(policy, &end);
+    epg_policy *policy = epg_test_policy_begin(&host, "def make_policy(context):\n    raise ValueError('where')\n");
+    ck_assert_int_eq(epg_test_policy_start(policy, 7, 30).failure, EPG_POLICY_EXCEPTION);
+    epg_test_policy_finish(policy, &end);
     ck_assert_ptr_nonnull(strstr(epg_buffer_cstr(&end.log), "policy.py\", line 2, in make_policy"));
     ck_assert_ptr_nonnull(strstr(epg_buffer_cstr(&end.log), "ValueError: where"));
     epg_policy_end_free(&end);

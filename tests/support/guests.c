@@ -50,7 +50,7 @@ void epg_test_guest_close(epg_test_guest *self)
     *self = (epg_test_guest){0};
 }
 
-char *epg_test_program(epg_test_guest *self, const char *source)
+char *epg_test_guest_program(epg_test_guest *self, const char *source)
 {
     self->episodes++;
     EPG_AUTO_FREE char *file = epg_format("%u/program/policy.py", self->episodes);
@@ -58,16 +58,16 @@ char *epg_test_program(epg_test_guest *self, const char *source)
     return epg_format("%s/%u/program", self->directory, self->episodes);
 }
 
-epg_policy *epg_test_begin(epg_test_guest *self, const char *source)
+epg_policy *epg_test_policy_begin(epg_test_guest *self, const char *source)
 {
     epg_error err = {0};
     epg_policy *policy = NULL;
-    EPG_AUTO_FREE char *path = epg_test_program(self, source);
+    EPG_AUTO_FREE char *path = epg_test_guest_program(self, source);
     epg_assert_ok(epg_policy_begin(self->guest, path, &policy, &err), &err);
     return policy;
 }
 
-void epg_test_context(uint64_t seed, epg_buffer *out)
+void epg_test_policy_context(uint64_t seed, epg_buffer *out)
 {
     static const char *const maps[] = {"action_space", "environment_parameters", "metadata", "observation_space"};
     epg_value_put_map(out, EPG_COUNT(maps) + 1);
@@ -81,18 +81,18 @@ void epg_test_context(uint64_t seed, epg_buffer *out)
     epg_value_put_u64(out, seed);
 }
 
-epg_policy_reply epg_test_start(epg_policy *policy, uint64_t seed, double seconds)
+epg_policy_reply epg_test_policy_start(epg_policy *policy, uint64_t seed, double seconds)
 {
     epg_error err = {0};
     epg_policy_reply reply = {0};
     EPG_AUTO_BUFFER context = {0};
-    epg_test_context(seed, &context);
+    epg_test_policy_context(seed, &context);
     int64_t deadline = epg_deadline_after_seconds(seconds);
     epg_assert_ok(epg_policy_start(policy, epg_buffer_span(&context), deadline, &reply, &err), &err);
     return reply;
 }
 
-epg_policy_reply epg_test_act(epg_policy *policy, epg_span observation, double seconds)
+epg_policy_reply epg_test_policy_act(epg_policy *policy, epg_span observation, double seconds)
 {
     epg_error err = {0};
     epg_policy_reply reply = {0};
@@ -100,16 +100,16 @@ epg_policy_reply epg_test_act(epg_policy *policy, epg_span observation, double s
     return reply;
 }
 
-char *epg_test_ask(epg_policy *policy)
+char *epg_test_policy_ask(epg_policy *policy)
 {
     epg_span text;
-    epg_policy_reply reply = epg_test_act(policy, epg_span_text("N"), 30);
+    epg_policy_reply reply = epg_test_policy_act(policy, epg_span_text("N"), 30);
     ck_assert_msg(reply.failure == EPG_POLICY_OK, "%s: %s", epg_policy_cause_name(reply.cause), reply.detail);
     ck_assert(epg_value_get_string(reply.action, &text));
     return epg_strndup((const char *)text.data, text.size);
 }
 
-void epg_test_finish(epg_policy *policy, epg_policy_end *end)
+void epg_test_policy_finish(epg_policy *policy, epg_policy_end *end)
 {
     epg_error err = {0};
     epg_policy_end own;

@@ -20,17 +20,17 @@ void epg_test_guest_open(epg_test_guest *self); /* both */
 void epg_test_guest_close(epg_test_guest *self);
 
 /* The next Episode's Program directory, with this policy.py. Caller frees. */
-char *epg_test_program(epg_test_guest *self, const char *source);
+char *epg_test_guest_program(epg_test_guest *self, const char *source);
 /* A Policy with this policy.py, begun but not started. */
-epg_policy *epg_test_begin(epg_test_guest *self, const char *source);
+epg_policy *epg_test_policy_begin(epg_test_guest *self, const char *source);
 /* make_policy, with empty spaces and this policy seed; `seconds` from now. */
-epg_policy_reply epg_test_start(epg_policy *policy, uint64_t seed, double seconds);
-epg_policy_reply epg_test_act(epg_policy *policy, epg_span observation, double seconds);
+epg_policy_reply epg_test_policy_start(epg_policy *policy, uint64_t seed, double seconds);
+epg_policy_reply epg_test_policy_act(epg_policy *policy, epg_span observation, double seconds);
 /* As above with an observation of null; the answer must be a string. Caller frees. */
-char *epg_test_ask(epg_policy *policy);
-void epg_test_finish(epg_policy *policy, epg_policy_end *end); /* `end` may be NULL */
+char *epg_test_policy_ask(epg_policy *policy);
+void epg_test_policy_finish(epg_policy *policy, epg_policy_end *end); /* `end` may be NULL */
 
-/* The canonical context that epg_test_start sends. */
-void epg_test_context(uint64_t seed, epg_buffer *out);
+/* The canonical context that epg_test_policy_start sends. */
+void epg_test_policy_context(uint64_t seed, epg_buffer *out);
 
 #endif
