@@ -27,7 +27,7 @@ typedef struct epg_adapter {
 void epg_adapter_free(epg_adapter *adapter);
 #define EPG_AUTO_ADAPTER EPG_CLEANUP(epg_adapter_free) epg_adapter
 
-/* Finds the adapter called `name`. NOT_FOUND (as USAGE) lists the names there are. */
+/* Finds the adapter called `name`. USAGE, with the names there are, when there is none. */
 epg_code epg_adapter_find(const char *name, epg_adapter *out, epg_error *err);
 /* Reads one file (--agent-file). */
 epg_code epg_adapter_read(const char *path, epg_adapter *out, epg_error *err);

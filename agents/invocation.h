@@ -36,6 +36,7 @@ typedef struct epg_agent_request {
     const epg_pair *options; /* --model, --effort, --agent-option NAME=VALUE */
     size_t option_count;
     const char *executable;     /* instead of the adapter's own; NULL */
+    const char *resume;         /* the session id of the agent's own to go on with; NULL: a new one */
     const char *version;        /* what the version probe said; NULL: not known, taken as the newest tested one */
     epg_task_way task_way;      /* AUTO: own command: ARGUMENT when `{instructions}` stands in it, else FILE */
     const char *instructions;   /* the task text */

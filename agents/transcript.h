@@ -22,7 +22,7 @@
 
 #define EPG_TRANSCRIPT_SCHEMA "evopolicygym/agent-transcript/v1"
 enum {
-    EPG_TRANSCRIPT_LINE_MAX = 8 * 1024 * 1024, /* longest line of the agent's that is parsed */
+    EPG_TRANSCRIPT_LINE_MAX = 4 * 1024 * 1024, /* longest line of the agent's that is parsed */
     EPG_TRANSCRIPT_TEXT_MAX = 64 * 1024,       /* longest text kept in one event; the rest is cut, and that is told */
 };
 #define EPG_TRANSCRIPT_BYTES_MAX (INT64_C(256) * 1024 * 1024)
@@ -43,7 +43,7 @@ typedef struct epg_usage {
     epg_known tokens_known;
     epg_tokens tokens; /* zero when not known */
     epg_known cost_known;
-    double cost; /* in `currency` of the adapter, US dollars unless it says otherwise */
+    double cost; /* US dollars */
 } epg_usage;
 
 /* Why an agent failed, as far as its stream, its stderr and its adapter tell. */
