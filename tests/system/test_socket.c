@@ -1,0 +1,164 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "support/support.h"
+#include "system/socket.h"
+
+static const int64_t long_time = 30 * EPG_SECOND;
+
+static char *home_path;
+
+static void set_up(void)
+{
+    home_path = epg_test_directory();
+    ck_assert_int_eq(setenv("XDG_RUNTIME_DIR", home_path, 1), 0);
+}
+
+static void tear_down(void)
+{
+    epg_test_directory_free(home_path);
+}
+
+static void expect_talk(int listener, const char *path)
+{
+    epg_error err = {0};
+    int client = -1;
+    char byte = 0;
+    epg_assert_ok(epg_socket_connect(path, epg_deadline_after_ns(long_time), &client, &err), &err);
+    int server = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+    ck_assert_int_ge(server, 0);
+    ck_assert_int_eq(write(client, "x", 1), 1);
+    ck_assert_int_eq(read(server, &byte, 1), 1);
+    ck_assert_int_eq(byte, 'x');
+    ck_assert(fcntl(client, F_GETFD) & FD_CLOEXEC);
+    ck_assert((fcntl(client, F_GETFL) & O_NONBLOCK) == 0);
+    (void)close(client);
+    (void)close(server);
+}
+
+static mode_t mode_of(const char *path)
+{
+    struct stat info;
+    ck_assert_int_eq(stat(path, &info), 0);
+    return info.st_mode & 07777;
+}
+
+START_TEST(a_listener_is_private_and_is_removed_whole)
+{
+    epg_error err = {0};
+    int listener = -1;
+    char *directory = NULL;
+    char *path = NULL;
+    (void)umask(0);
+    size_t before = epg_test_open_descriptors();
+    epg_assert_ok(epg_socket_listen(&listener, &directory, &path, &err), &err);
+    ck_assert_int_eq(strncmp(directory, home_path, strlen(home_path)), 0);
+    ck_assert_uint_eq(mode_of(directory), 0700);
+    ck_assert_uint_eq(mode_of(path), 0600);
+    ck_assert(fcntl(listener, F_GETFD) & FD_CLOEXEC);
+    ck_assert_int_eq(accept(listener, NULL, NULL), -1);
+    ck_assert_int_eq(errno, EAGAIN); /* a poll loop's own */
+    expect_talk(listener, path);
+    (void)close(listener);
+    EPG_AUTO_FREE char *copy = epg_strdup(directory);
+    epg_socket_remove(directory, path);
+    ck_assert_int_eq(access(copy, F_OK), -1);
+    epg_socket_remove(NULL, NULL);
+    ck_assert_uint_eq(epg_test_open_descriptors(), before);
+}
+END_TEST
+
+/* A runtime directory of no use: too deep, missing, relative, empty. */
+START_TEST(a_runtime_directory_of_no_use_is_passed_over)
+{
+    EPG_AUTO_FREE char *deep = epg_format("%s/%090d", home_path, 1);
+    ck_assert_int_eq(mkdir(deep, 0700), 0);
+    const char *const values[] = {deep, "/nonexistent/runtime", "relative", ""};
+    epg_error err = {0};
+    int listener = -1;
+    char *directory = NULL;
+    char *path = NULL;
+    ck_assert_int_eq(setenv("XDG_RUNTIME_DIR", values[_i], 1), 0);
+    epg_assert_ok(epg_socket_listen(&listener, &directory, &path, &err), &err);
+    ck_assert_int_eq(strncmp(directory, "/tmp/", 5), 0);
+    ck_assert_uint_le(strlen(path), 107);
+    expect_talk(listener, path);
+    (void)close(listener);
+    epg_socket_remove(directory, path);
+}
+END_TEST
+
+START_TEST(a_socket_that_is_not_there_is_told_at_once)
+{
+    epg_error err = {0};
+    int fd = -5;
+    EPG_AUTO_FREE char *path = epg_format("%s/none", home_path);
+    EPG_AUTO_FREE char *too_long = epg_format("%s/%0107d", home_path, 1);
+    int64_t deadline = epg_deadline_after_ns(long_time);
+    epg_assert_code(epg_socket_connect(path, deadline, &fd, &err), EPG_ERR_NOT_FOUND, &err);
+    epg_assert_code(epg_socket_connect(too_long, deadline, &fd, &err), EPG_ERR_USAGE, &err);
+    int listener = -1;
+    char *directory = NULL;
+    char *left = NULL;
+    epg_assert_ok(epg_socket_listen(&listener, &directory, &left, &err), &err);
+    (void)close(listener); /* its Host is gone, its name is left */
+    epg_assert_code(epg_socket_connect(left, deadline, &fd, &err), EPG_ERR_CLOSED, &err);
+    ck_assert_int_eq(fd, -5);
+    epg_socket_remove(directory, left);
+}
+END_TEST
+
+/* Connections that nobody accepts fill the queue: the next one waits no longer than its deadline. */
+START_TEST(a_full_queue_ends_at_the_deadline)
+{
+    enum { MANY = 200 };
+    epg_error err = {0};
+    int fds[MANY];
+    int listener = -1;
+    char *directory = NULL;
+    char *path = NULL;
+    size_t before = epg_test_open_descriptors();
+    epg_assert_ok(epg_socket_listen(&listener, &directory, &path, &err), &err);
+    epg_code code = EPG_OK;
+    int count = 0;
+    while (code == EPG_OK && count < MANY) {
+        code = epg_socket_connect(path, epg_deadline_after_ns(20 * EPG_MILLISECOND), &fds[count], &err);
+        count += code == EPG_OK;
+    }
+    ck_assert_int_eq(code, EPG_ERR_TIMEOUT);
+    ck_assert_int_gt(count, 10);
+    while (count > 0) {
+        (void)close(fds[--count]);
+    }
+    (void)close(listener);
+    epg_socket_remove(directory, path);
+    ck_assert_uint_eq(epg_test_open_descriptors(), before);
+}
+END_TEST
+
+static Suite *socket_suite(void)
+{
+    Suite *suite = suite_create("system socket");
+    TCase *tests = tcase_create("socket");
+    tcase_add_checked_fixture(tests, set_up, tear_down);
+    tcase_set_timeout(tests, 120);
+    tcase_add_test(tests, a_listener_is_private_and_is_removed_whole);
+    tcase_add_loop_test(tests, a_runtime_directory_of_no_use_is_passed_over, 0, 4);
+    tcase_add_test(tests, a_socket_that_is_not_there_is_told_at_once);
+    tcase_add_test(tests, a_full_queue_ends_at_the_deadline);
+    suite_add_tcase(suite, tests);
+    return suite;
+}
+
+int main(void)
+{
+    return epg_test_main(socket_suite());
+}
