@@ -6,19 +6,36 @@
 #include "environments/kinds.h"
 #include "environments/testing.h"
 
-static epg_code open_cartpole(const char *parameters, epg_benchmark **out, epg_error *err)
-{
-    return epg_simple_open(&epg_cartpole_kind, parameters, out, err);
-}
+/* A kind's own opener, since a registry's entry takes no kind. */
+#define OPENER(kind)                                                                                                   \
+    static epg_code open_##kind(const char *parameters, epg_benchmark **out, epg_error *err)                           \
+    {                                                                                                                  \
+        return epg_simple_open(&epg_##kind##_kind, parameters, out, err);                                              \
+    }
+OPENER(cartpole)
+OPENER(acrobot)
+OPENER(mountain_car)
+OPENER(mountain_car_continuous)
+OPENER(pendulum)
+OPENER(frozen_lake)
+OPENER(cliff_walking)
+OPENER(taxi)
+OPENER(blackjack)
+OPENER(idle)
 
 static const epg_builtin builtins[] = {
     {"cartpole", "keep a pole upright on a cart: push left or right", NULL, open_cartpole},
+    {"acrobot", "swing a two-link pendulum up with one motor", NULL, open_acrobot},
+    {"mountain-car", "rock a weak car out of a valley: left, coast or right", NULL, open_mountain_car},
+    {"mountain-car-continuous", "the same with a force that costs", NULL, open_mountain_car_continuous},
+    {"pendulum", "swing a rod up and hold it there with a weak motor", NULL, open_pendulum},
+    {"frozen-lake", "cross slippery ice without falling into a hole",
+     "map=4x4|8x8&slippery=true|false&success_rate=0.333", open_frozen_lake},
+    {"cliff-walking", "walk along a cliff to the goal", "slippery=true|false", open_cliff_walking},
+    {"taxi", "fetch a passenger and take them to their destination",
+     "rainy=true|false&fickle=true|false&rainy_probability=0.8&fickle_probability=0.3", open_taxi},
+    {"blackjack", "play a hand against the dealer: stick or hit", "natural=true|false&sab=true|false", open_blackjack},
 };
-
-static epg_code open_idle(const char *parameters, epg_benchmark **out, epg_error *err)
-{
-    return epg_simple_open(&epg_idle_kind, parameters, out, err);
-}
 
 static const epg_builtin for_tests[] = {
     {"test/one-step", "one step, the Action is the reward", NULL, epg_one_step_open},

@@ -144,7 +144,7 @@ static void count_end(report *self, const char *name)
     }
     if (self->end_kinds < ENDS_MAX) {
         end_count *end = &self->ends[self->end_kinds++];
-        (void)strncpy(end->name, name, END_NAME - 1);
+        memcpy(end->name, name, strnlen(name, END_NAME - 1)); /* zeroed before */
         end->count = 1;
     }
 }
