@@ -59,50 +59,6 @@ static void put_identity(epg_json_writer *json, const epg_identity *identity, si
     }
 }
 
-/* --- agent/invocation.json --- */
-
-static void put_texts(epg_json_writer *json, const char *key, const char *const *texts)
-{
-    epg_json_array(json, key);
-    for (; texts != NULL && *texts != NULL; texts++) {
-        epg_json_put_text(json, NULL, *texts);
-    }
-    epg_json_end(json);
-}
-
-static void invocation_to_json(const epg_invocation_record *record, epg_buffer *out)
-{
-    epg_json_writer json;
-    epg_json_begin(&json, out, 2);
-    epg_json_object(&json, NULL);
-    epg_json_object(&json, "agent");
-    put_identity(&json, record->identity, record->identity_count, NULL, NULL);
-    epg_json_end(&json);
-    put_texts(&json, "command", record->command);
-    epg_json_put_text(&json, "cwd", "workspace");
-    epg_json_object(&json, "environment");
-    put_texts(&json, "fixed_names", record->fixed_names);
-    put_texts(&json, "inherited_allowlist", record->inherited_allowlist);
-    epg_json_end(&json);
-    epg_json_put_text(&json, "instructions", "agent/instructions.md");
-    epg_json_put_text(&json, "schema", EPG_INVOCATION_SCHEMA);
-    epg_json_put_text(&json, "stderr", "agent/stderr.log");
-    epg_json_put_text(&json, "stdout", "agent/stdout.log");
-    epg_json_put_text(&json, "stdout_media_type", record->stdout_media_type);
-    epg_json_end(&json);
-    epg_json_finish(&json);
-}
-
-epg_code epg_invocation_write(int run, const epg_invocation_record *record, epg_span instructions, epg_error *err)
-{
-    EPG_AUTO_CLOSE int agent = -1;
-    EPG_AUTO_BUFFER document = {0};
-    invocation_to_json(record, &document);
-    EPG_TRY(epg_dir_open(run, "agent", &agent, err));
-    EPG_TRY(epg_file_write_atomic(agent, "instructions.md", instructions, 0400, err));
-    return epg_file_write_atomic(agent, "invocation.json", epg_buffer_span(&document), 0400, err);
-}
-
 /* --- Reports --- */
 
 void epg_candidate_result_free(epg_candidate_result *result)

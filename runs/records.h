@@ -10,7 +10,6 @@
 #include "runs/session.h"
 
 #define EPG_RUN_SCHEMA "evopolicygym/run-record/v8"
-#define EPG_INVOCATION_SCHEMA "evopolicygym/agent-invocation/v1"
 #define EPG_VALIDATION_SCHEMA "evopolicygym/validation-report/v2"
 #define EPG_ASSESSMENT_SCHEMA "evopolicygym/assessment-report/v2"
 
@@ -27,22 +26,11 @@ epg_code epg_run_directory_open(const char *path, int *run, epg_error *err);
 /* Removes what only a Run in progress needs (an empty RUN/staging). */
 void epg_run_directory_tidy(int run);
 
-/* --- agent/invocation.json --- */
+/* --- Who the Agent was --- */
 typedef struct epg_identity {
     const char *name;  /* "provider", "model", ... */
     const char *value; /* NULL is written as null */
 } epg_identity;
-
-typedef struct epg_invocation_record {
-    const epg_identity *identity;
-    size_t identity_count;
-    const char *const *command;             /* recorded argv, NULL-terminated */
-    const char *const *fixed_names;         /* NULL-terminated */
-    const char *const *inherited_allowlist; /* NULL-terminated */
-    const char *stdout_media_type;
-} epg_invocation_record;
-/* Writes agent/instructions.md (0400) and agent/invocation.json. */
-epg_code epg_invocation_write(int run, const epg_invocation_record *record, epg_span instructions, epg_error *err);
 
 /* --- Validation and Assessment reports --- */
 typedef struct epg_candidate_result {

@@ -71,7 +71,7 @@ epg_code epg_evaluation_start(epg_pool *pool, const epg_evaluation_plan *plan, e
     self->plan = *plan;
     self->result.count = plan->count;
     self->result.episodes = epg_alloc_array(plan->count, sizeof *self->result.episodes);
-    epg_spools_open(&self->spools, pool->spool_directory, plan->name, pool->config.durable);
+    epg_spools_open(&self->spools, pool->spool_directory, plan->name, pool->durable);
     take_over(self);
     pool->active = self;
     *out = self;
@@ -137,24 +137,35 @@ static epg_code hand_out_episodes(epg_evaluation *self, epg_error *err)
     return EPG_OK;
 }
 
+static epg_pool_worker *find_worker(epg_pool *pool, epg_worker_state state)
+{
+    for (unsigned i = 0; i < pool->config.jobs; i++) {
+        if (pool->workers[i].state == state) {
+            return &pool->workers[i];
+        }
+    }
+    return NULL;
+}
+
+/* One worker makes the Feedback; called every turn until it is done. */
 static epg_code ask_for_feedback(epg_evaluation *self, epg_error *err)
 {
     epg_pool *pool = self->pool;
-    for (unsigned i = 0; i < pool->config.jobs; i++) {
-        if (pool->workers[i].state == EPG_WORKER_IDLE) {
-            EPG_AUTO_BUFFER body = {0};
-            epg_value_put_u64(&body, self->plan.count);
-            EPG_TRY(epg_pool_send(&pool->workers[i], EPG_WIRE_FEEDBACK, epg_buffer_span(&body), err));
-            pool->workers[i].state = EPG_WORKER_FEEDBACK;
-            return EPG_OK;
-        }
+    if (find_worker(pool, EPG_WORKER_FEEDBACK) != NULL) {
+        return EPG_OK;
     }
-    for (unsigned i = 0; i < pool->config.jobs; i++) {
-        if (pool->workers[i].state == EPG_WORKER_STARTING || pool->workers[i].state == EPG_WORKER_FEEDBACK) {
-            return EPG_OK; /* it will be idle, or is at it */
-        }
+    epg_pool_worker *worker = find_worker(pool, EPG_WORKER_IDLE);
+    if (worker != NULL) {
+        EPG_AUTO_BUFFER body = {0};
+        epg_value_put_u64(&body, self->plan.count);
+        EPG_TRY(epg_pool_send(worker, EPG_WIRE_FEEDBACK, epg_buffer_span(&body), err));
+        worker->state = EPG_WORKER_FEEDBACK;
+        return EPG_OK;
     }
-    return epg_pool_start_worker(pool, &pool->workers[0], err);
+    if (find_worker(pool, EPG_WORKER_STARTING) != NULL) {
+        return EPG_OK; /* it will be idle */
+    }
+    return epg_pool_start_worker(pool, find_worker(pool, EPG_WORKER_NONE), err);
 }
 
 static epg_code hand_out(epg_evaluation *self, epg_error *err)

@@ -21,8 +21,6 @@ typedef struct epg_pool_config {
     epg_execution execution;
     unsigned jobs; /* >= 1 */
     double episode_timeout_seconds;
-    const char *spool_directory; /* where records are kept until their Feedback stands; NULL: unlinked files */
-    bool durable;                /* records are synced before their Episode is told */
     int64_t call_limit_ns;       /* an Environment's own limit per call; its passing is a trusted fault */
 } epg_pool_config;
 
@@ -83,6 +81,9 @@ typedef struct epg_evaluation_plan {
     epg_episode_observer *observer; /* may be NULL */
     void *observer_context;
 } epg_evaluation_plan;
+
+/* From now on records are kept in `directory` (which exists), durably where asked, instead of in unlinked files. */
+epg_code epg_pool_keep_records(epg_pool *pool, const char *directory, bool durable, epg_error *err);
 
 /* One evaluation at a time a pool. */
 epg_code epg_evaluation_start(epg_pool *pool, const epg_evaluation_plan *plan, epg_evaluation **out, epg_error *err);

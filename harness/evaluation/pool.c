@@ -206,13 +206,11 @@ static epg_code start_and_wait(epg_pool *pool, epg_pool_worker *worker, epg_erro
     return code;
 }
 
-static epg_code open_spool_directory(epg_pool *pool, epg_error *err)
+epg_code epg_pool_keep_records(epg_pool *pool, const char *directory, bool durable, epg_error *err)
 {
-    pool->spool_directory = -1;
-    if (pool->config.spool_directory == NULL) {
-        return EPG_OK;
-    }
-    return epg_dir_open(AT_FDCWD, pool->config.spool_directory, &pool->spool_directory, err);
+    EPG_TRY(epg_dir_open(AT_FDCWD, directory, &pool->spool_directory, err));
+    pool->durable = durable;
+    return EPG_OK;
 }
 
 epg_code epg_pool_open(const epg_pool_config *config, epg_pool **out, epg_error *err)
@@ -222,10 +220,8 @@ epg_code epg_pool_open(const epg_pool_config *config, epg_pool **out, epg_error 
     set_worker_config(pool);
     pool->workers = epg_alloc_array(config->jobs, sizeof *pool->workers);
     pool->executable = epg_own_executable();
-    epg_code code = open_spool_directory(pool, err);
-    if (code == EPG_OK) {
-        code = start_and_wait(pool, &pool->workers[0], err);
-    }
+    pool->spool_directory = -1;
+    epg_code code = start_and_wait(pool, &pool->workers[0], err);
     if (code != EPG_OK) {
         epg_pool_close(pool);
         return code;

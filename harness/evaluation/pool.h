@@ -29,7 +29,8 @@ struct epg_pool {
     epg_buffer spec_bytes; /* what every worker must give */
     char *executable;
     epg_pool_worker *workers; /* config.jobs of them */
-    int spool_directory;      /* -1: unlinked files */
+    int spool_directory;      /* where records are kept until their Feedback stands; -1: unlinked files */
+    bool durable;             /* they are synced before their Episode is told */
     epg_evaluation *active;
 };
 

@@ -1,0 +1,103 @@
+/* The coordinator of one Run: what its parts share. Private to runs/.
+ *
+ * One thread, one poll loop (loop.c): signals, the Agent, the session's gateway, the evaluation under way, the
+ * ledger's and the Agent's deadlines. submit.c answers the session, phases.c does what comes after the Agent. */
+#ifndef EPG_RUNS_COORDINATOR_H
+#define EPG_RUNS_COORDINATOR_H
+
+#include "agents/runner.h"
+#include "programs/store.h"
+#include "runs/gateway.h"
+#include "runs/ledger.h"
+#include "runs/publication.h"
+#include "runs/records.h"
+#include "runs/retention.h"
+#include "runs/run.h"
+
+/* Why the Agent's phase is being ended by the Host. */
+typedef enum epg_stop {
+    EPG_STOP_NONE,
+    EPG_STOP_FINISHED, /* finish was accepted: grace, then the end */
+    EPG_STOP_TIMEOUT,
+    EPG_STOP_FAULT, /* a trusted fault closed the session */
+    EPG_STOP_SIGNAL
+} epg_stop;
+
+typedef struct epg_run_state {
+    const epg_run_request *request;
+    const epg_config *config;
+    const epg_spec *spec;
+    int run; /* the Run directory */
+    char *path;
+    char *workspace;
+    epg_pool *pool;
+    epg_store *store;
+    epg_ledger *ledger;
+    epg_publisher *publisher;
+    epg_retention *retention;
+    epg_session session;
+    epg_evidence_list evidence;
+    int evidence_log; /* RUN/evidence.jsonl */
+    epg_progress progress;
+    epg_progress_state shown;
+    char best_id[EPG_SUBMISSION_ID_TEXT];
+    char shown_id[EPG_SUBMISSION_ID_TEXT];
+
+    epg_episode_spec *training; /* the pool, config->episode_pool_size items */
+    int signals;
+    int interrupted; /* the signal that ends the Run; 0: none */
+    bool hurry;      /* a second one came */
+
+    epg_gateway *gateway; /* NULL outside the Agent's phase */
+    epg_agent *agent;     /* NULL: not started, or closed */
+    epg_invocation invocation;
+    epg_redactor *redactor;
+    epg_transcript *transcript;
+    int transcript_fd;
+    int64_t agent_deadline;
+    epg_stop stop;
+    int64_t grace_deadline;
+    bool agent_terminated; /* we asked it to end */
+    bool agent_start_failed;
+    bool agent_timed_out;
+    bool agent_stopped_after_terminal;
+    bool has_agent_end;
+    epg_agent_end agent_end;
+
+    epg_evaluation *evaluation; /* under way; NULL: none */
+    epg_program program;        /* of the submission under way */
+    epg_planned_episode *planned;
+
+    epg_error fault;        /* the trusted fault that ended the Run */
+    const char *fault_code; /* "evaluation_failed", ...; NULL: none */
+    int64_t began;
+} epg_run_state;
+
+/* --- loop.c --- */
+/* Waits for anything to happen, takes the turns of signals, Agent, gateway and ledger; then returns. INTERRUPTED never:
+ * `interrupted` tells. `deadline`: return at the latest then. */
+epg_code epg_run_wait(epg_run_state *self, int64_t deadline, epg_error *err);
+/* Drives an evaluation to its end outside the Agent's phase. INTERRUPTED when a signal came. */
+epg_code epg_run_evaluate(epg_run_state *self, const epg_evaluation_plan *plan, epg_evaluation_result *out,
+                          epg_error *err);
+void epg_run_show(epg_run_state *self, bool now);
+
+/* --- submit.c --- */
+/* Answers what the session was asked; starts evaluations. PUBLICATION when the ledger can't be written. */
+epg_code epg_run_serve(epg_run_state *self, epg_error *err);
+/* Takes the evaluation's turn; publishes when it is done. */
+epg_code epg_run_evaluation_turn(epg_run_state *self, epg_error *err);
+/* Stops the evaluation under way: charged, never published; the event says why. */
+epg_code epg_run_evaluation_stop(epg_run_state *self, const char *reason, epg_error *err);
+
+/* --- evidence.c: RUN/evidence.jsonl, for the Host's eyes alone --- */
+epg_code epg_run_evidence_open(epg_run_state *self, epg_error *err);
+void epg_run_evidence_episode(epg_run_state *self, const char *what, const epg_episode_result *episode);
+void epg_run_evidence_fault(epg_run_state *self, const char *what, const epg_error *fault);
+void epg_run_evidence_findings(epg_run_state *self, const epg_evidence_list *found, size_t from);
+
+/* --- phases.c --- */
+epg_code epg_run_validate(epg_run_state *self, uint64_t *selected, double *score, epg_error *err);
+epg_code epg_run_assess(epg_run_state *self, uint64_t selected, double *score, epg_error *err);
+
+#endif

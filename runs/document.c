@@ -1,0 +1,187 @@
+#include "runs/document.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "system/files.h"
+
+static void put_texts(epg_json_writer *writer, const char *key, const char *const *texts, size_t count)
+{
+    epg_json_array(writer, key);
+    for (size_t i = 0; i < count; i++) {
+        epg_json_put_text(writer, NULL, texts[i]);
+    }
+    epg_json_end(writer);
+}
+
+static void put_agent(epg_json_writer *writer, const epg_run_request *request)
+{
+    const epg_agent_request *agent = &request->agent;
+    epg_json_object(writer, "agent");
+    epg_json_put_text(writer, "adapter", agent->adapter != NULL ? agent->adapter->name : NULL);
+    put_texts(writer, "command", agent->command, agent->command_count);
+    epg_json_put_text(writer, "executable", agent->executable);
+    put_texts(writer, "inherit", agent->inherit, agent->inherit_count);
+    epg_json_array(writer, "options");
+    for (size_t i = 0; i < agent->option_count; i++) {
+        epg_json_object(writer, NULL);
+        epg_json_put_text(writer, "name", agent->options[i].name);
+        epg_json_put_text(writer, "value", agent->options[i].value);
+        epg_json_end(writer);
+    }
+    epg_json_end(writer);
+    epg_json_put_text(writer, "profile", epg_profile_name(request->agent_profile));
+    put_texts(writer, "secret", agent->secret, agent->secret_count);
+    epg_json_end(writer);
+}
+
+epg_code epg_run_document_write(int run, const epg_run_request *request, const epg_spec *spec, epg_error *err)
+{
+    const epg_pool_config *pool = request->pool;
+    EPG_AUTO_BUFFER out = {0};
+    epg_json_writer writer;
+    epg_json_begin(&writer, &out, 2);
+    epg_json_object(&writer, NULL);
+    put_agent(&writer, request);
+    epg_json_object(&writer, "benchmark");
+    epg_json_put_text(&writer, "environment_digest", spec->environment_digest);
+    epg_json_put_text(&writer, "id", spec->id);
+    epg_json_put_text(&writer, "python", pool->benchmark_options.python);
+    epg_json_put_text(&writer, "spec", pool->benchmark);
+    epg_json_end(&writer);
+    epg_json_put_u64(&writer, "best_on_exit", request->best_on_exit);
+    epg_config_to_json(request->config, &writer, "config");
+    epg_json_object(&writer, "execution");
+    epg_json_put_double(&writer, "environment_timeout_seconds", (double)pool->call_limit_ns / 1e9);
+    epg_json_put_u64(&writer, "jobs", pool->jobs);
+    epg_json_put_text(&writer, "profile", epg_profile_name(pool->execution.profile));
+    epg_json_put_text(&writer, "python", pool->execution.python);
+    epg_json_put_bool(&writer, "unsafe", pool->execution.profile == EPG_PROFILE_PROCESS);
+    epg_json_end(&writer);
+    epg_json_object(&writer, "initial_program");
+    epg_json_put_text(&writer, "digest", request->initial->digest);
+    epg_json_put_text(&writer, "origin", request->initial_origin);
+    epg_json_end(&writer);
+    epg_json_put_text(&writer, "schema", EPG_RUN_DOCUMENT_SCHEMA);
+    epg_json_put_text(&writer, "version", EPG_VERSION);
+    epg_json_end(&writer);
+    epg_json_finish(&writer);
+    return epg_file_write_atomic(run, "config.json", epg_buffer_span(&out), 0400, err);
+}
+
+epg_code epg_run_record_invocation(int run, const epg_invocation *invocation, const epg_redactor *redactor,
+                                   epg_span instructions, epg_error *err)
+{
+    EPG_AUTO_CLOSE int agent = -1;
+    EPG_AUTO_BUFFER document = {0};
+    EPG_TRY(epg_invocation_write(invocation, redactor, &document, err));
+    EPG_TRY(epg_dir_open(run, "agent", &agent, err));
+    EPG_TRY(epg_file_write_atomic(agent, "instructions.md", instructions, 0400, err));
+    return epg_file_write_atomic(agent, "invocation.json", epg_buffer_span(&document), 0400, err);
+}
+
+static json_t *ended_json(const epg_agent_end *end)
+{
+    return json_pack("{s:b,s:i,s:i,s:i,s:b}", "complete", (int)end->ended.complete, "killed", (int)end->ended.killed,
+                     "left_behind", (int)end->ended.orphans, "terminated", (int)end->ended.terminated,
+                     "owned_to_the_end", (int)end->owned_to_the_end);
+}
+
+static json_t *findings_json(const epg_evidence_list *list)
+{
+    json_t *out = json_array();
+    for (size_t i = 0; i < list->count; i++) {
+        (void)json_array_append_new(out,
+                                    json_pack("{s:s,s:s}", "path", list->items[i].path, "what", list->items[i].what));
+    }
+    return out;
+}
+
+static void add_usage(const epg_run_state *self, json_t *host)
+{
+    if (self->transcript == NULL) {
+        return;
+    }
+    EPG_AUTO_BUFFER text = {0};
+    epg_json_writer writer;
+    epg_usage usage = epg_transcript_usage(self->transcript);
+    epg_json_begin(&writer, &text, 0);
+    epg_json_object(&writer, NULL);
+    epg_usage_write(&usage, &writer, "usage");
+    epg_json_end(&writer);
+    epg_json_finish(&writer);
+    json_t *parsed = NULL;
+    if (epg_json_parse(epg_buffer_span(&text), "usage", &parsed, NULL) == EPG_OK) {
+        (void)json_object_update(host, parsed);
+        json_decref(parsed);
+    }
+    const epg_agent_error *error = epg_transcript_error(self->transcript);
+    if (error != NULL && error->fault != EPG_FAULT_NONE) {
+        (void)json_object_set_new(host, "agent_error",
+                                  json_pack("{s:s,s:s?,s:s}", "kind", epg_agent_fault_name(error->fault), "message",
+                                            error->message, "side", epg_agent_fault_side(error->fault)));
+    }
+}
+
+static json_t *host_json(const epg_run_state *self, const epg_run_outcome *outcome)
+{
+    const epg_execution *execution = &self->request->pool->execution;
+    char head[EPG_SHA256_HEX];
+    epg_ledger_head(self->ledger, head);
+    json_t *host =
+        json_pack("{s:s,s:s,s:{s:s,s:b},s:{s:s,s:b},s:o,s:{s:I,s:s},s:f}", "schema", EPG_RUN_HOST_SCHEMA, "version",
+                  EPG_VERSION, "execution", "profile", epg_profile_name(execution->profile), "unsafe",
+                  (int)(execution->profile == EPG_PROFILE_PROCESS), "agent_execution", "profile",
+                  epg_profile_name(self->request->agent_profile), "unsafe",
+                  (int)(self->request->agent_profile == EPG_PROFILE_PROCESS), "tampering",
+                  findings_json(&self->evidence), "ledger", "events", (json_int_t)epg_ledger_count(self->ledger),
+                  "head", head, "wall_seconds", (double)(epg_monotonic_ns() - self->began) / 1e9);
+    if (self->has_agent_end) {
+        const epg_agent_end *end = &self->agent_end;
+        (void)json_object_set_new(host, "agent_tree", ended_json(end));
+        (void)json_object_set_new(
+            host, "agent_output",
+            json_pack("{s:I,s:I,s:I,s:I,s:I}", "stdout_bytes", (json_int_t)end->stdout_bytes, "stdout_dropped",
+                      (json_int_t)end->stdout_dropped, "stderr_bytes", (json_int_t)end->stderr_bytes, "stderr_dropped",
+                      (json_int_t)end->stderr_dropped, "secrets_redacted", (json_int_t)end->secrets_redacted));
+    }
+    if (outcome->detail != NULL) {
+        (void)json_object_set_new(host, "detail", json_string(outcome->detail));
+    }
+    if (self->interrupted != 0) {
+        (void)json_object_set_new(host, "signal", json_integer(self->interrupted));
+    }
+    add_usage(self, host);
+    return host;
+}
+
+epg_code epg_run_document_conclude(epg_run_state *self, const epg_run_outcome *outcome, epg_error *err)
+{
+    const epg_invocation *invocation = &self->invocation;
+    EPG_AUTO_FREE epg_identity *identity = epg_alloc_array(invocation->identity_count, sizeof *identity);
+    for (size_t i = 0; i < invocation->identity_count; i++) {
+        identity[i] = (epg_identity){invocation->identity[i].name, invocation->identity[i].value};
+    }
+    const epg_exit *how = &self->agent_end.exit;
+    EPG_AUTO_JSON *host = host_json(self, outcome);
+    epg_run_record record = {.config = self->config,
+                             .spec = self->spec,
+                             .session = &self->session,
+                             .identity = identity,
+                             .identity_count = invocation->identity_count,
+                             .agent_start_failed = self->agent_start_failed,
+                             .agent_has_returncode = self->has_agent_end,
+                             .agent_returncode = how->signal != 0 ? -how->signal : how->code,
+                             .agent_stopped_after_terminal = self->agent_stopped_after_terminal,
+                             .agent_timed_out = self->agent_timed_out,
+                             .has_validation_report = outcome->has_validation_score,
+                             .has_assessment_report = outcome->has_assessment_score,
+                             .final_submission = outcome->final_submission,
+                             .initial_program_digest = self->request->initial->digest,
+                             .skills = self->request->skills,
+                             .skill_count = self->request->skill_count,
+                             .terminal_reason = outcome->terminal_reason,
+                             .host = host};
+    return epg_run_record_write(self->run, &record, err);
+}
