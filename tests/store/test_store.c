@@ -9,6 +9,7 @@
 
 #include "base/memory.h"
 #include "programs/store.h"
+#include "store/git.h"
 #include "support/support.h"
 
 static char *directory;
@@ -75,30 +76,14 @@ static void commit_text(const char *name, const char *text)
     epg_program_free(&program);
 }
 
-/* What a git command prints; fails the test when it exits with another code. */
-static char *git(int expected, const char *arguments)
+static char *git(const char *arguments)
 {
-    EPG_AUTO_FREE char *command = epg_format(
-        "GIT_CONFIG_NOSYSTEM=1 HOME=/nonexistent git -c safe.directory='*' --git-dir='%s' %s 2>&1", path, arguments);
-    FILE *pipe = popen(command, "re");
-    ck_assert_ptr_nonnull(pipe);
-    EPG_AUTO_BUFFER text = {0};
-    char chunk[4096];
-    size_t got = 0;
-    while ((got = fread(chunk, 1, sizeof chunk, pipe)) > 0) {
-        (void)epg_buffer_append(&text, chunk, got);
-    }
-    int status = pclose(pipe);
-    ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == expected, "git %s: %d: %s", arguments, status,
-                  epg_buffer_cstr(&text));
-    char *result = epg_strdup(epg_buffer_cstr(&text));
-    return result;
+    return epg_test_git(path, arguments);
 }
 
 static void assert_git(const char *arguments, const char *expected)
 {
-    EPG_AUTO_FREE char *text = git(0, arguments);
-    ck_assert_str_eq(text, expected);
+    epg_assert_git(path, arguments, expected);
 }
 
 static void assert_loads(const char *name, const epg_program *program)
@@ -156,7 +141,7 @@ START_TEST(a_snapshot_comes_back)
     assert_loads("submission-000001", &program);
     reopen();
     assert_loads("submission-000001", &program);
-    EPG_AUTO_FREE char *fsck = git(0, "fsck --strict --full");
+    EPG_AUTO_FREE char *fsck = git("fsck --strict --full");
     ck_assert_str_eq(fsck, "");
     epg_program_free(&program);
 }
@@ -194,7 +179,7 @@ START_TEST(the_history_reads_as_plain_git)
     EPG_AUTO_FREE char *trailers =
         epg_format("Submission: submission-000001\nProgram-Digest: %s\nEpisodes: 4\n\n", second.digest);
     assert_git("log -1 --format='%(trailers)' main", trailers);
-    EPG_AUTO_FREE char *patch = git(0, "log -p -1");
+    EPG_AUTO_FREE char *patch = git("log -p -1");
     ck_assert_ptr_nonnull(strstr(patch, "\n-one\n+two\n"));
     assert_git("show submission-000001:x.txt", "two\n");
     assert_git("ls-tree -r --name-only initial", "policy.py\nx.txt\n");
@@ -219,7 +204,7 @@ START_TEST(the_same_history_gives_the_same_ids)
                    " GIT_COMMITTER_EMAIL=host@evopolicygym.invalid GIT_COMMITTER_DATE='1700000000 +0000';"
                    "printf 'a subject\\n\\nSubmission: initial\\nProgram-Digest: %s\\n' | git commit-tree $t",
                    path, directory, directory, program.digest);
-    EPG_AUTO_FREE char *theirs = git(0, script);
+    EPG_AUTO_FREE char *theirs = git(script);
     EPG_AUTO_FREE char *ours = epg_format("%s\n", id);
     ck_assert_str_eq(theirs, ours);
     epg_program_free(&program);
@@ -248,7 +233,7 @@ START_TEST(a_commit_cut_off_after_its_tag_is_finished)
     commit_text("initial", "one");
     commit_text("submission-000001", "two");
     EPG_AUTO_FREE char *removed =
-        git(0, _i == 0 ? "update-ref refs/heads/main refs/tags/initial" : "update-ref -d refs/heads/main");
+        git(_i == 0 ? "update-ref refs/heads/main refs/tags/initial" : "update-ref -d refs/heads/main");
     reopen();
     if (_i == 0) {
         commit_text("submission-000001", "two");
@@ -285,7 +270,7 @@ START_TEST(the_newest_snapshot_can_be_taken_back)
     if (_i == 1) {
         epg_store_close(store);
         store = NULL;
-        EPG_AUTO_FREE char *packed = git(0, "pack-refs --all --prune");
+        EPG_AUTO_FREE char *packed = git("pack-refs --all --prune");
         epg_assert_ok(epg_store_open(path, &store, &err), &err);
     }
     epg_assert_ok(epg_store_drop(store, "submission-000001", &err), &err);
@@ -360,13 +345,13 @@ START_TEST(notes_of_git_are_kept_and_replaced)
 {
     commit_text("initial", "one");
     commit_text("submission-000001", "two");
-    EPG_AUTO_FREE char *first = git(0, "-c user.name=x -c user.email=x@x notes add -m theirs initial");
-    EPG_AUTO_FREE char *second = git(0, "-c user.name=x -c user.email=x@x notes add -m theirs submission-000001");
+    EPG_AUTO_FREE char *first = git("-c user.name=x -c user.email=x@x notes add -m theirs initial");
+    EPG_AUTO_FREE char *second = git("-c user.name=x -c user.email=x@x notes add -m theirs submission-000001");
     reopen();
     epg_assert_ok(epg_store_note(store, "submission-000001", "ours\n", WHEN, &err), &err);
     assert_git("notes show initial", "theirs\n");
     assert_git("notes show submission-000001", "ours\n");
-    EPG_AUTO_FREE char *third = git(0, "-c user.name=x -c user.email=x@x notes add -f -m again submission-000001");
+    EPG_AUTO_FREE char *third = git("-c user.name=x -c user.email=x@x notes add -f -m again submission-000001");
     epg_store_entry entry = {0};
     epg_assert_ok(epg_store_find(store, "submission-000001", &entry, &err), &err);
     ck_assert_str_eq(entry.note, "again\n");
@@ -385,7 +370,7 @@ START_TEST(many_notes_stay_in_gits_order)
     }
     assert_git("fsck --strict --full", "");
     assert_git("notes show submission-000017", "17\n");
-    EPG_AUTO_FREE char *count = git(0, "notes list");
+    EPG_AUTO_FREE char *count = git("notes list");
     size_t lines = 0;
     for (const char *c = count; *c != '\0'; c++) {
         lines += *c == '\n';
@@ -420,7 +405,7 @@ START_TEST(all_are_listed_in_order_of_their_names)
     commit_text("initial", "0");
     commit_text("submission-000001", "1");
     epg_assert_ok(epg_store_note(store, "submission-000001", "n\n", WHEN, &err), &err);
-    EPG_AUTO_FREE char *theirs = git(0, "tag their+tag initial");
+    EPG_AUTO_FREE char *theirs = git("tag their+tag initial");
     epg_assert_ok(epg_store_each(store, see, &all, &err), &err);
     ck_assert_uint_eq(all.count, 3);
     ck_assert_uint_eq(all.notes, 1);
@@ -439,7 +424,7 @@ START_TEST(a_diff_is_what_git_prints)
     epg_assert_ok(commit(&first, "initial"), &err);
     epg_assert_ok(commit(&second, "submission-000001"), &err);
     EPG_AUTO_BUFFER ours = {0};
-    EPG_AUTO_FREE char *theirs = git(0, "diff initial submission-000001");
+    EPG_AUTO_FREE char *theirs = git("diff initial submission-000001");
     epg_assert_ok(epg_store_diff(store, "initial", "submission-000001", &ours, &err), &err);
     ck_assert_str_eq(epg_buffer_cstr(&ours), theirs);
     EPG_AUTO_BUFFER small = {.limit = 100};
@@ -473,7 +458,7 @@ START_TEST(another_tree_under_the_same_digest_is_found)
         " GIT_COMMITTER_NAME=x GIT_COMMITTER_EMAIL=x;"
         "git update-ref refs/tags/initial $(git commit-tree submission-000001^{tree} < '%s/message')",
         directory, path, directory);
-    EPG_AUTO_FREE char *done = git(0, script);
+    EPG_AUTO_FREE char *done = git(script);
     assert_altered("initial");
 }
 END_TEST
@@ -494,7 +479,7 @@ START_TEST(trees_that_no_program_has_are_found)
         "t=$(printf \"%s\\n\" $(git rev-parse initial:policy.py) | git mktree --missing);"
         "git update-ref refs/tags/initial $(git commit-tree $t < '%s/message')",
         directory, path, forged_trees[_i], directory);
-    EPG_AUTO_FREE char *done = git(0, script);
+    EPG_AUTO_FREE char *done = git(script);
     assert_altered("initial");
 }
 END_TEST
@@ -502,7 +487,7 @@ END_TEST
 START_TEST(a_tag_on_something_else_is_found)
 {
     commit_text("initial", "one");
-    EPG_AUTO_FREE char *moved = git(0, _i == 0 ? "tag -f initial initial^{tree}" : "tag -f initial initial:x.txt");
+    EPG_AUTO_FREE char *moved = git(_i == 0 ? "tag -f initial initial^{tree}" : "tag -f initial initial:x.txt");
     assert_altered("initial");
 }
 END_TEST

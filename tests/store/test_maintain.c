@@ -1,0 +1,183 @@
+/* A store that grows: packs and references stay few, and nothing is lost by that. */
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "base/text.h"
+#include "programs/store.h"
+#include "store/git.h"
+#include "support/support.h"
+
+static char *directory;
+static char *path;
+static epg_store *store;
+static epg_error err;
+static epg_program program;
+
+enum { WHEN = 1700000000 };
+
+static void set_up(void)
+{
+    directory = epg_test_directory();
+    path = epg_format("%s/programs.git", directory);
+    err = (epg_error){.text = ""};
+    epg_test_write_text(directory, "source/policy.py", "def make_policy(context): pass\n");
+    epg_test_write_text(directory, "source/sub/changing.txt", "0");
+    EPG_AUTO_FREE char *source = epg_format("%s/source", directory);
+    epg_assert_ok(epg_store_create(path, &store, &err), &err);
+    epg_assert_ok(epg_program_capture_path(source, &epg_program_default_limits, &program, &err), &err);
+}
+
+static void tear_down(void)
+{
+    epg_store_close(store);
+    epg_program_free(&program);
+    free(path);
+    epg_test_directory_free(directory);
+}
+
+static void change_program(int i)
+{
+    EPG_AUTO_BUFFER packed = {0};
+    epg_program next = {0};
+    epg_buffer *content = &program.files[1].content;
+    epg_buffer_clear(content);
+    (void)epg_buffer_format(content, "%d", i);
+    epg_program_pack(&program, &packed);
+    epg_assert_ok(epg_program_unpack(epg_buffer_span(&packed), &epg_program_default_limits, &next, &err), &err);
+    epg_program_free(&program);
+    program = next;
+}
+
+static void commit_number(int i)
+{
+    char id[EPG_OBJECT_ID_TEXT];
+    EPG_AUTO_FREE char *name = epg_format("submission-%06d", i);
+    change_program(i);
+    epg_assert_ok(epg_store_commit(store, &program, name, name, NULL, WHEN + i, id, &err), &err);
+    epg_assert_ok(epg_store_note(store, name, name, WHEN + i, &err), &err);
+}
+
+static void assert_number(int i)
+{
+    epg_program back = {0};
+    EPG_AUTO_FREE char *name = epg_format("submission-%06d", i);
+    EPG_AUTO_FREE char *text = epg_format("%d", i);
+    epg_assert_ok(epg_store_load(store, name, &back, &err), &err);
+    ck_assert_str_eq(epg_buffer_cstr(&back.files[1].content), text);
+    epg_program_free(&back);
+}
+
+static size_t files_in(const char *below, const char *suffix)
+{
+    EPG_AUTO_FREE char *whole = epg_format("%s/%s", path, below);
+    DIR *stream = opendir(whole);
+    size_t count = 0;
+    const struct dirent *entry = NULL;
+    ck_assert_ptr_nonnull(stream);
+    while ((entry = readdir(stream)) != NULL) {
+        count += entry->d_name[0] != '.' && epg_ends_with(entry->d_name, suffix);
+    }
+    (void)closedir(stream);
+    return count;
+}
+
+START_TEST(few_stay_few_and_all_is_there)
+{
+    enum { MANY = 150 };
+    for (int i = 0; i < MANY; i++) {
+        commit_number(i);
+        epg_assert_ok(epg_store_maintain(store, &err), &err);
+        ck_assert_uint_lt(files_in("objects/pack", ".pack"), 64);
+        ck_assert_uint_eq(files_in("objects/pack", ".pack"), files_in("objects/pack", ".idx"));
+        ck_assert_uint_lt(files_in("refs/tags", ""), 80);
+    }
+    for (int i = 0; i < MANY; i++) {
+        assert_number(i);
+    }
+    epg_assert_sound(path);
+    epg_assert_git(path, "rev-list --count main", "150\n");
+    epg_assert_git(path, "notes show submission-000077", "submission-000077");
+    epg_assert_git(path, "count-objects", "0 objects, 0 kilobytes\n");
+}
+END_TEST
+
+/* A user's gc makes one pack with deltas; ours are joined beside it. */
+START_TEST(a_users_gc_does_no_harm)
+{
+    for (int i = 0; i < 30; i++) {
+        commit_number(i);
+    }
+    EPG_AUTO_FREE char *done = epg_test_git(path, "gc -q");
+    for (int i = 30; i < 70; i++) {
+        commit_number(i);
+        epg_assert_ok(epg_store_maintain(store, &err), &err);
+    }
+    for (int i = 0; i < 70; i++) {
+        assert_number(i);
+    }
+    epg_assert_sound(path);
+    epg_assert_git(path, "rev-list --count main", "70\n");
+}
+END_TEST
+
+START_TEST(packs_that_someone_keeps_are_kept)
+{
+    commit_number(0);
+    EPG_AUTO_FREE char *kept = epg_test_shell("cd '%s/objects/pack'; ls *.pack | tee kept; "
+                                              "for p in *.pack; do touch ${p%%.pack}.keep; done",
+                                              path);
+    for (int i = 1; i < 40; i++) {
+        commit_number(i);
+        epg_assert_ok(epg_store_maintain(store, &err), &err);
+    }
+    EPG_AUTO_FREE char *still = epg_test_shell("cd '%s/objects/pack' && ls $(cat kept) && rm kept", path);
+    ck_assert_str_eq(still, kept);
+    epg_assert_sound(path);
+}
+END_TEST
+
+START_TEST(a_damaged_pack_is_told_and_nothing_is_removed)
+{
+    for (int i = 0; i < 23; i++) {
+        commit_number(i);
+    }
+    EPG_AUTO_FREE char *damaged = epg_test_shell("cd '%s/objects/pack'; p=$(ls *.pack | head -1); chmod u+w $p;"
+                                                 "printf X | dd of=$p bs=1 seek=13 conv=notrunc status=none",
+                                                 path);
+    size_t before = files_in("objects/pack", ".pack");
+    commit_number(23);
+    epg_assert_code(epg_store_maintain(store, &err), EPG_ERR_INVALID, &err);
+    ck_assert_uint_eq(files_in("objects/pack", ".pack"), before + 2);
+    commit_number(24);
+}
+END_TEST
+
+START_TEST(descriptors_stay_few)
+{
+    size_t before = epg_test_open_descriptors();
+    for (int i = 0; i < 100; i++) {
+        commit_number(i);
+        epg_assert_ok(epg_store_maintain(store, &err), &err);
+        ck_assert_uint_lt(epg_test_open_descriptors(), before + 64);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("maintain");
+    TCase *tests = tcase_create("maintain");
+    tcase_add_checked_fixture(tests, set_up, tear_down);
+    tcase_set_timeout(tests, 120);
+    tcase_add_test(tests, few_stay_few_and_all_is_there);
+    tcase_add_test(tests, a_users_gc_does_no_harm);
+    tcase_add_test(tests, packs_that_someone_keeps_are_kept);
+    tcase_add_test(tests, a_damaged_pack_is_told_and_nothing_is_removed);
+    tcase_add_test(tests, descriptors_stay_few);
+    suite_add_tcase(suite, tests);
+    return epg_test_main(suite);
+}
