@@ -48,7 +48,8 @@ typedef struct epg_gateway_request {
 } epg_gateway_request;
 
 /* The next request to handle; false when there is none. `free_for_command`: whether a submit or finish can be handled
- * now; without it only others are handed out. Call after each turn until it says false. */
+ * now; without it only others are handed out. Call until it says false after each turn, and when an evaluation ends:
+ * who is in line then makes no descriptor ready. */
 bool epg_gateway_next(epg_gateway *gateway, bool free_for_command, epg_gateway_request *out);
 size_t epg_gateway_waiting(const epg_gateway *gateway); /* submits and finishes in line */
 

@@ -292,13 +292,16 @@ void test_host_turn(test_host *host)
     epg_error err = {0};
     epg_gateway_request request;
     need(epg_gateway_turn(host->gateway, &err), &err);
-    while (epg_gateway_next(host->gateway, epg_session_running(&host->session) == NULL, &request)) {
-        handle(host, &request);
-        json_decref(request.object);
-    }
-    epg_submission *running = epg_session_running(&host->session);
-    if (running != NULL && !host->hold_evaluation) {
-        finish_evaluation(host, running);
+    for (bool again = true; again;) {
+        while (epg_gateway_next(host->gateway, epg_session_running(&host->session) == NULL, &request)) {
+            handle(host, &request);
+            json_decref(request.object);
+        }
+        epg_submission *running = epg_session_running(&host->session);
+        again = running != NULL && !host->hold_evaluation; /* whoever is next in line has its turn now */
+        if (again) {
+            finish_evaluation(host, running);
+        }
     }
 }
 
