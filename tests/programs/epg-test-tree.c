@@ -4,7 +4,6 @@
  *   sleep            one process
  *   exit CODE        one line, then the end with CODE
  *   descriptors      prints the numbers of its open descriptors
- *   signals          prints the blocked, ignored and caught signals of /proc/self/status
  *   session          prints "session" when it leads one
  *   obedient         ends with 7 on SIGTERM
  *   deaf             ignores SIGTERM and more
@@ -13,10 +12,11 @@
  *   stopped          a child that has stopped itself
  *   chain N          each process has one child, N deep
  *   bomb N           all fork as fast as they can until N were made, then stay
- *   storm N          all fork again and again, into sessions of their own, until N were made; ready at a tenth
+ *   storm N          all fork again and again, into sessions of their own, until N were made
  *   zip N            N processes that fork and exit, for ever: each lives only a moment
  *   supervisor N     keeps N children alive, making new ones as they die
- * At most LIFETIME seconds, whatever happens. */
+ * No process of a tree lives longer than LIFETIME seconds after the first one began: longer than any test waits, so
+ * that a test can't take this for its own success, and short enough to clear up after one that failed. */
 #include <dirent.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -29,6 +29,33 @@
 #include <unistd.h>
 
 enum { LIFETIME = 60 };
+
+static time_t now(void)
+{
+    struct timespec time;
+    (void)clock_gettime(CLOCK_MONOTONIC, &time);
+    return time.tv_sec;
+}
+
+static time_t end_of_life;
+
+static void bound_life(void)
+{
+    time_t left = end_of_life - now();
+    if (left <= 0) {
+        _exit(0);
+    }
+    (void)alarm((unsigned)left); /* a fork clears it */
+}
+
+static pid_t split(void)
+{
+    pid_t pid = fork();
+    if (pid == 0) {
+        bound_life();
+    }
+    return pid;
+}
 
 static void say(const char *text)
 {
@@ -70,18 +97,6 @@ static void descriptors(void)
     (void)printf("\n");
 }
 
-static void signals(void)
-{
-    char line[256];
-    FILE *file = fopen("/proc/self/status", "re");
-    while (file != NULL && fgets(line, sizeof line, file) != NULL) {
-        if (strncmp(line, "SigBlk", 6) == 0 || strncmp(line, "SigIgn", 6) == 0 || strncmp(line, "SigCgt", 6) == 0) {
-            (void)printf("%s", line);
-        }
-    }
-    (void)fclose(file);
-}
-
 /* Returns in the first process, once the daemon is there. */
 static void daemonize(void)
 {
@@ -90,13 +105,13 @@ static void daemonize(void)
     if (pipe(ready) < 0) {
         return;
     }
-    if (fork() != 0) {
+    if (split() != 0) {
         (void)close(ready[1]);
         (void)!read(ready[0], &mark, 1);
         return;
     }
     (void)setsid();
-    if (fork() != 0) {
+    if (split() != 0) {
         _exit(0);
     }
     (void)setsid();
@@ -110,7 +125,7 @@ static void daemonize(void)
 static void chain(int depth)
 {
     while (depth-- > 0) {
-        if (fork() != 0) {
+        if (split() != 0) {
             stay();
         }
     }
@@ -129,7 +144,7 @@ static _Noreturn void bomb(int most)
     atomic_int *made = shared_counter();
     go_deaf();
     int mine = 0;
-    while ((mine = atomic_fetch_add(made, 1)) < most && fork() >= 0) {
+    while ((mine = atomic_fetch_add(made, 1)) < most && split() >= 0) {
         if (mine == most - 1) {
             say("ready\n");
         }
@@ -139,15 +154,19 @@ static _Noreturn void bomb(int most)
 
 static _Noreturn void storm(int most)
 {
-    static const struct timespec little = {.tv_nsec = 1000000};
+    static const struct timespec little = {.tv_nsec = 5000000};
     atomic_int *made = shared_counter();
     go_deaf();
     for (;;) {
-        if (atomic_fetch_add(made, 1) < most && fork() == 0) {
+        int mine = atomic_fetch_add(made, 1);
+        if (mine < most && split() == 0) {
             (void)setsid();
         }
-        if (atomic_load(made) == most / 10) {
+        if (mine == most / 5) {
             say("ready\n");
+        }
+        if (mine >= most) {
+            stay();
         }
         (void)nanosleep(&little, NULL);
     }
@@ -158,16 +177,15 @@ static _Noreturn void zip(int count)
     go_deaf();
     (void)signal(SIGCHLD, SIG_DFL);
     for (int i = 1; i < count; i++) {
-        if (fork() == 0) {
+        if (split() == 0) {
             break;
         }
     }
     say("ready\n");
     for (;;) {
-        if (fork() > 0) {
+        if (split() > 0) {
             _exit(0);
         }
-        alarm(LIFETIME);
     }
 }
 
@@ -176,7 +194,7 @@ static _Noreturn void supervisor(int count)
     go_deaf();
     for (int living = 0;;) {
         for (; living < count; living++) {
-            if (fork() == 0) {
+            if (split() == 0) {
                 (void)setsid();
                 stay();
             }
@@ -190,7 +208,7 @@ static _Noreturn void supervisor(int count)
 
 static void stopped(void)
 {
-    pid_t child = fork();
+    pid_t child = split();
     if (child == 0) {
         (void)raise(SIGSTOP);
         stay();
@@ -205,15 +223,13 @@ int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "";
     int number = argc > 2 ? atoi(argv[2]) : 0;
-    (void)alarm(LIFETIME);
+    end_of_life = now() + LIFETIME;
+    bound_life();
     if (strcmp(what, "exit") == 0) {
         say("ready\n");
         return number;
     } else if (strcmp(what, "descriptors") == 0) {
         descriptors();
-        return 0;
-    } else if (strcmp(what, "signals") == 0) {
-        signals();
         return 0;
     } else if (strcmp(what, "session") == 0) {
         say(getsid(0) == getpid() ? "session\n" : "none\n");

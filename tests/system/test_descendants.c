@@ -81,7 +81,7 @@ static const struct {
     const char *what;
     const char *number;
 } hostile[] = {{"sleep", NULL}, {"deaf", NULL},   {"daemon", NULL},     {"stopped", NULL}, {"chain", "100"},
-               {"bomb", "500"}, {"storm", "500"}, {"supervisor", "20"}, {"zip", "1"},      {"zip", "8"}};
+               {"bomb", "500"}, {"storm", "100"}, {"supervisor", "20"}, {"zip", "1"},      {"zip", "8"}};
 
 START_TEST(a_hostile_tree_is_ended_whole)
 {

@@ -200,7 +200,7 @@ static const struct {
     const char *what;
     const char *number;
 } hostile[] = {{"deaf", NULL},  {"daemon", NULL}, {"leave", NULL},      {"stopped", NULL}, {"chain", "50"},
-               {"bomb", "500"}, {"storm", "200"}, {"supervisor", "20"}, {"zip", "4"}};
+               {"bomb", "500"}, {"storm", "100"}, {"supervisor", "20"}, {"zip", "4"}};
 
 START_TEST(finish_ends_a_hostile_tree_whole)
 {
