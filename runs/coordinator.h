@@ -8,6 +8,7 @@
 #include "agents/runner.h"
 #include "programs/store.h"
 #include "runs/gateway.h"
+#include "runs/history.h"
 #include "runs/ledger.h"
 #include "runs/publication.h"
 #include "runs/records.h"
@@ -27,7 +28,11 @@ typedef struct epg_run_state {
     const epg_run_request *request;
     const epg_config *config;
     const epg_spec *spec;
-    int run; /* the Run directory */
+    const epg_history *history;                    /* of a Run that goes on; NULL for a new one */
+    const epg_run_again_request *operators_choice; /* candidates that the operator names; NULL: none */
+    epg_buffer task;                               /* the task text */
+    int run;                                       /* the Run directory */
+    int lock;
     char *path;
     char *workspace;
     epg_pool *pool;
@@ -73,6 +78,19 @@ typedef struct epg_run_state {
     int64_t began;
 } epg_run_state;
 
+/* --- setup.c --- */
+epg_code epg_run_prepare(epg_run_state *self, epg_error *err); /* checks all, creates nothing */
+epg_code epg_run_create(epg_run_state *self, epg_error *err);
+epg_code epg_run_reopen(epg_run_state *self, epg_error *err);
+epg_code epg_run_prepare_again(epg_run_state *self, double seconds_left, epg_error *err);
+/* USAGE names the process that holds it. */
+epg_code epg_run_lock(int run, int *out, epg_error *err);
+
+/* --- agent_phase.c --- */
+/* Starts the Agent, serves its session until it and its tree have ended, closes the session. */
+epg_code epg_run_agent_phase(epg_run_state *self, double seconds, epg_error *err);
+int epg_run_returncode(const epg_exit *how); /* the exit code, or -signal */
+
 /* --- loop.c --- */
 /* Waits for anything to happen, takes the turns of signals, Agent, gateway and ledger; then returns. INTERRUPTED never:
  * `interrupted` tells. `deadline`: return at the latest then. */
@@ -87,6 +105,11 @@ void epg_run_show(epg_run_state *self, bool now);
 epg_code epg_run_serve(epg_run_state *self, epg_error *err);
 /* Takes the evaluation's turn; publishes when it is done. */
 epg_code epg_run_evaluation_turn(epg_run_state *self, epg_error *err);
+/* Takes up a submission that an earlier Host charged and did not publish. */
+epg_code epg_run_take_up(epg_run_state *self, epg_error *err);
+/* Hands over the candidates that the operator named. */
+epg_code epg_run_operators_finish(epg_run_state *self, epg_error *err);
+void epg_run_note_best(epg_run_state *self, const epg_submission *submission);
 /* Stops the evaluation under way: charged, never published; the event says why. */
 epg_code epg_run_evaluation_stop(epg_run_state *self, const char *reason, epg_error *err);
 

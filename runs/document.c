@@ -64,6 +64,14 @@ epg_code epg_run_document_write(int run, const epg_run_request *request, const e
     epg_json_put_text(&writer, "origin", request->initial_origin);
     epg_json_end(&writer);
     epg_json_put_text(&writer, "schema", EPG_RUN_DOCUMENT_SCHEMA);
+    epg_json_array(&writer, "skills");
+    for (size_t i = 0; i < request->skill_count; i++) {
+        epg_json_object(&writer, NULL);
+        epg_json_put_text(&writer, "digest", request->skills[i].files.digest);
+        epg_json_put_text(&writer, "name", request->skills[i].name);
+        epg_json_end(&writer);
+    }
+    epg_json_end(&writer);
     epg_json_put_text(&writer, "version", EPG_VERSION);
     epg_json_end(&writer);
     epg_json_finish(&writer);

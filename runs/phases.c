@@ -62,7 +62,7 @@ static epg_code episode_ended(void *context, const epg_episode_result *episode, 
 
 /* Evaluates one submission's stored snapshot over the plan. */
 static epg_code measure(epg_run_state *self, const phase_plan *plan, const char *phase, const char *event,
-                        uint64_t number, epg_candidate_result *out, epg_error *err)
+                        uint64_t number, const epg_episode_result *done, epg_candidate_result *out, epg_error *err)
 {
     const epg_submission *submission = epg_session_submission(&self->session, number);
     phase_observer observer = {.run = self, .event = event};
@@ -78,6 +78,7 @@ static epg_code measure(epg_run_state *self, const phase_plan *plan, const char 
                                 .program = &program,
                                 .episodes = plan->episodes,
                                 .count = plan->count,
+                                .done = done,
                                 .observer = episode_ended,
                                 .observer_context = &observer};
     self->shown.phase = phase;
@@ -87,7 +88,6 @@ static epg_code measure(epg_run_state *self, const phase_plan *plan, const char 
     EPG_CLEANUP(epg_evaluation_result_free) epg_evaluation_result result = {0};
     epg_code code = epg_run_evaluate(self, &what, &result, err);
     self->shown.submission = NULL;
-    epg_evaluation_discard_records(self->pool, name);
     EPG_TRY(code);
     *out = (epg_candidate_result){.number = number,
                                   .score = result.feedback.score,
@@ -101,14 +101,46 @@ static epg_code measure(epg_run_state *self, const phase_plan *plan, const char 
     return EPG_OK;
 }
 
+/* Episodes that an earlier Host has finished for this measure; NULL: none, or not this plan. */
+static const epg_episode_result *done_before(const epg_history_measure *measure, const phase_plan *plan)
+{
+    return measure != NULL && measure->episodes != NULL && measure->episode_count == plan->count ? measure->episodes
+                                                                                                 : NULL;
+}
+
+static const epg_history_measure *candidate_before(const epg_run_state *self, uint64_t number)
+{
+    for (size_t i = 0; self->history != NULL && i < self->history->validation_count; i++) {
+        if (self->history->validation[i].number == number) {
+            return &self->history->validation[i];
+        }
+    }
+    return NULL;
+}
+
+static void discard_measure(epg_run_state *self, const char *phase, uint64_t number)
+{
+    char id[EPG_SUBMISSION_ID_TEXT];
+    epg_submission_id(number, id);
+    EPG_AUTO_FREE char *name = epg_format("%s-%s", phase, id);
+    epg_evaluation_discard_records(self->pool, name);
+}
+
 static epg_code validate_candidate(epg_run_state *self, const phase_plan *plan, uint64_t number,
                                    epg_candidate_result *out, epg_error *err)
 {
     char id[EPG_SUBMISSION_ID_TEXT];
     epg_submission_id(number, id);
-    EPG_TRY(EPG_EVENT(self->ledger, "validation_candidate_started", err, epg_field_u64("episodes", plan->count),
-                      epg_field_text("submission_id", id)));
-    EPG_TRY(measure(self, plan, "validation", "validation_episode_completed", number, out, err));
+    const epg_history_measure *before = candidate_before(self, number);
+    if (before == NULL) {
+        EPG_TRY(EPG_EVENT(self->ledger, "validation_candidate_started", err, epg_field_u64("episodes", plan->count),
+                          epg_field_text("submission_id", id)));
+    }
+    EPG_TRY(
+        measure(self, plan, "validation", "validation_episode_completed", number, done_before(before, plan), out, err));
+    if (before != NULL && before->completed) {
+        return EPG_OK;
+    }
     return EPG_EVENT(self->ledger, "validation_candidate_completed", err,
                      epg_field_u64("policy_failures", out->policy_failures), epg_field_double("score", out->score),
                      epg_field_text("submission_id", id));
@@ -119,12 +151,14 @@ static epg_code validate_all(epg_run_state *self, epg_candidate_result *results,
     const epg_config *config = self->config;
     const epg_session *session = &self->session;
     EPG_CLEANUP(phase_plan_free) phase_plan plan = {0};
-    EPG_TRY(EPG_EVENT(self->ledger, "validation_started", err,
-                      epg_field_u64("candidate_count", session->candidate_count),
-                      epg_field_u64("episodes_per_candidate", config->episodes_per_candidate),
-                      epg_field_text("primary_metric", self->spec->primary_metric),
-                      epg_field_text("score_direction", epg_direction_name(self->spec->direction)),
-                      epg_field_text("split", config->validation_split)));
+    if (self->history == NULL || !self->history->validation_started) {
+        EPG_TRY(EPG_EVENT(self->ledger, "validation_started", err,
+                          epg_field_u64("candidate_count", session->candidate_count),
+                          epg_field_u64("episodes_per_candidate", config->episodes_per_candidate),
+                          epg_field_text("primary_metric", self->spec->primary_metric),
+                          epg_field_text("score_direction", epg_direction_name(self->spec->direction)),
+                          epg_field_text("split", config->validation_split)));
+    }
     EPG_TRY(make_plan(self, config->validation_split, epg_validation_seed(config->seed), config->episodes_per_candidate,
                       &plan, err));
     for (; *done < session->candidate_count; ++*done) {
@@ -145,6 +179,9 @@ epg_code epg_run_validate(epg_run_state *self, uint64_t *selected, double *score
         if (code == EPG_OK) {
             *selected = results[best].number;
             *score = results[best].score;
+            for (size_t i = 0; i < count; i++) {
+                discard_measure(self, "validation", results[i].number);
+            }
         }
     }
     for (size_t i = 0; i < done; i++) {
@@ -160,18 +197,27 @@ epg_code epg_run_assess(epg_run_state *self, uint64_t selected, double *score, e
     char id[EPG_SUBMISSION_ID_TEXT];
     epg_submission_id(selected, id);
     EPG_CLEANUP(phase_plan_free) phase_plan plan = {0};
-    EPG_TRY(EPG_EVENT(self->ledger, "assessment_started", err, epg_field_u64("episodes", config->assessment_episodes),
-                      epg_field_text("primary_metric", self->spec->primary_metric),
-                      epg_field_text("score_direction", epg_direction_name(self->spec->direction)),
-                      epg_field_text("split", config->assessment_split), epg_field_text("submission_id", id)));
+    const epg_history_measure *before =
+        self->history != NULL && self->history->assessment_started ? &self->history->assessment : NULL;
+    if (before == NULL) {
+        EPG_TRY(EPG_EVENT(self->ledger, "assessment_started", err,
+                          epg_field_u64("episodes", config->assessment_episodes),
+                          epg_field_text("primary_metric", self->spec->primary_metric),
+                          epg_field_text("score_direction", epg_direction_name(self->spec->direction)),
+                          epg_field_text("split", config->assessment_split), epg_field_text("submission_id", id)));
+    }
     EPG_TRY(make_plan(self, config->assessment_split, epg_assessment_seed(config->seed), config->assessment_episodes,
                       &plan, err));
     EPG_CLEANUP(epg_candidate_result_free) epg_candidate_result result = {0};
-    EPG_TRY(measure(self, &plan, "assessment", "assessment_episode_completed", selected, &result, err));
-    EPG_TRY(EPG_EVENT(self->ledger, "assessment_completed", err,
-                      epg_field_u64("policy_failures", result.policy_failures), epg_field_double("score", result.score),
-                      epg_field_text("submission_id", id)));
+    EPG_TRY(measure(self, &plan, "assessment", "assessment_episode_completed", selected, done_before(before, &plan),
+                    &result, err));
+    if (before == NULL || !before->completed) {
+        EPG_TRY(EPG_EVENT(self->ledger, "assessment_completed", err,
+                          epg_field_u64("policy_failures", result.policy_failures),
+                          epg_field_double("score", result.score), epg_field_text("submission_id", id)));
+    }
     EPG_TRY(epg_assessment_report_write(self->run, config, self->spec, &result, err));
+    discard_measure(self, "assessment", selected);
     *score = result.score;
     return EPG_OK;
 }

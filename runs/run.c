@@ -1,302 +1,24 @@
 /* The Run's life, in order. Each phase is one function; what ends a phase early is told by self->stop, self->fault_code
- * or self->interrupted, and turned into the terminal reason at the end. */
+ * or self->interrupted, and turned into the terminal reason at the end. A Run that was cut off goes on here too: its
+ * history says how far it came. */
 #include "runs/run.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <libgen.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
-#include "agents/task.h"
 #include "runs/coordinator.h"
 #include "runs/document.h"
-#include "system/files.h"
-#include "system/io.h"
+#include "runs/request.h"
 #include "system/signals.h"
-
-enum { TERMINATE_GRACE_MS = 500, END_LIMIT_S = 10, REPLY_LIMIT_S = 2 };
 
 void epg_run_outcome_free(epg_run_outcome *outcome)
 {
     free(outcome->detail);
     *outcome = (epg_run_outcome){0};
 }
-
-/* --- set up --- */
-
-static void task_text(const epg_run_state *self, epg_buffer *out)
-{
-    const epg_config *config = self->config;
-    const epg_run_request *request = self->request;
-    EPG_AUTO_FREE const char **skills = epg_alloc_array(request->skill_count, sizeof *skills);
-    for (size_t i = 0; i < request->skill_count; i++) {
-        skills[i] = request->skills[i].name;
-    }
-    epg_task task = {.spec = self->spec,
-                     .episode_budget = config->episode_budget,
-                     .episode_pool_size = config->episode_pool_size,
-                     .max_submissions = config->max_submissions,
-                     .max_episodes_per_submission = config->max_episodes_per_submission,
-                     .require_budget_exhaustion = config->finish_budget_policy == EPG_FINISH_REQUIRE_EXHAUSTION,
-                     .episode_timeout_seconds = config->episode_timeout_seconds,
-                     .agent_timeout_seconds = config->agent_timeout_seconds,
-                     .finish_grace_seconds = config->agent_grace_seconds,
-                     .bulk_feedback_retention_bytes = config->bulk_feedback_retention_bytes,
-                     .has_validation = config->validate,
-                     .validation_episodes = config->episodes_per_candidate,
-                     .validation_max_candidates = config->max_candidates,
-                     .has_assessment = config->assess,
-                     .assessment_episodes = config->assessment_episodes,
-                     .program_max_files = epg_program_default_limits.files,
-                     .program_max_bytes = epg_program_default_limits.total_bytes,
-                     .program_max_file_bytes = epg_program_default_limits.file_bytes,
-                     .skills = skills,
-                     .skill_count = request->skill_count};
-    epg_task_text(&task, out);
-}
-
-/* The absolute path that the Run directory will have: its parent's, which must exist, and its name. */
-static epg_code absolute_path(const char *directory, char **out, epg_error *err)
-{
-    EPG_AUTO_FREE char *for_parent = epg_strdup(directory);
-    EPG_AUTO_FREE char *for_name = epg_strdup(directory);
-    const char *name = basename(for_name);
-    const char *parent = dirname(for_parent);
-    if (directory[0] == '\0' || strcmp(name, "/") == 0 || strcmp(name, ".") == 0 || strcmp(name, "..") == 0) {
-        return epg_fail(err, EPG_ERR_USAGE, "\"%s\" can't be a Run directory: name one that does not exist", directory);
-    }
-    EPG_AUTO_FREE char *resolved = realpath(parent, NULL);
-    if (resolved == NULL) {
-        return epg_fail(err, EPG_ERR_USAGE, "the directory \"%s\" that shall hold the Run can't be used: %s", parent,
-                        strerror(errno));
-    }
-    *out = epg_format("%s/%s", strcmp(resolved, "/") == 0 ? "" : resolved, name);
-    if (access(*out, F_OK) == 0) {
-        epg_code code =
-            epg_fail(err, EPG_ERR_USAGE, "\"%s\" exists already; name a directory that does not", directory);
-        free(EPG_TAKE(*out));
-        return code;
-    }
-    return EPG_OK;
-}
-
-static epg_code build_invocation(epg_run_state *self, const epg_buffer *task, epg_error *err)
-{
-    epg_agent_request agent = self->request->agent;
-    agent.instructions = epg_buffer_cstr(task);
-    agent.workspace = self->workspace;
-    agent.root = geteuid() == 0;
-    EPG_TRY(epg_invocation_build(&agent, &self->invocation, err));
-    return epg_invocation_redactor(&self->invocation, agent.adapter, &self->redactor, err);
-}
-
-/* Everything that can be wrong is found here, before the Run directory exists. */
-static epg_code prepare(epg_run_state *self, epg_buffer *task, epg_error *err)
-{
-    const epg_run_request *request = self->request;
-    EPG_TRY(absolute_path(request->directory, &self->path, err));
-    self->workspace = epg_format("%s/workspace", self->path);
-    epg_pool_config pool = *request->pool;
-    pool.episode_timeout_seconds = self->config->episode_timeout_seconds;
-    EPG_TRY(epg_pool_open(&pool, &self->pool, err));
-    self->spec = epg_pool_spec(self->pool);
-    task_text(self, task);
-    EPG_TRY(build_invocation(self, task, err));
-    return epg_pool_plan(self->pool, self->config->split, epg_training_pool_seed(self->config->seed),
-                         self->config->episode_pool_size, &self->training, err);
-}
-
-static epg_code create(epg_run_state *self, const epg_buffer *task, epg_error *err)
-{
-    const epg_run_request *request = self->request;
-    EPG_TRY(
-        epg_run_directory_create(self->path, request->initial, request->skills, request->skill_count, &self->run, err));
-    EPG_TRY(epg_run_document_write(self->run, request, self->spec, err));
-    EPG_TRY(epg_run_record_invocation(self->run, &self->invocation, self->redactor, epg_buffer_span(task), err));
-    EPG_AUTO_FREE char *history = epg_format("%s/history.git", self->path);
-    char commit[EPG_OBJECT_ID_TEXT];
-    EPG_TRY(epg_store_create(history, &self->store, err));
-    EPG_TRY(epg_store_commit(self->store, request->initial, "initial", "Initial Program", NULL,
-                             epg_unix_ns() / EPG_SECOND, commit, err));
-    EPG_TRY(epg_run_evidence_open(self, err));
-    EPG_TRY(epg_ledger_create(self->run, &self->ledger, err));
-    EPG_TRY(epg_publisher_open(self->run, &self->publisher, err));
-    self->retention = epg_retention_new(self->config->bulk_feedback_retention_bytes);
-    EPG_AUTO_CLOSE int workspace = -1;
-    EPG_TRY(epg_dir_open_beneath(self->run, "workspace", &workspace, err));
-    EPG_TRY(epg_file_write_new(workspace, EPG_TASK_FILE, epg_buffer_span(task), 0444, false, err));
-    EPG_AUTO_FREE char *records = epg_format("%s/records", self->path);
-    if (epg_io_mkdir(self->run, "records", 0700) != 0) {
-        return epg_fail_errno(err, errno, "can't make the directory for records");
-    }
-    return epg_pool_keep_records(self->pool, records, true, err);
-}
-
-/* --- the Agent's phase --- */
-
-static int open_stdin(const epg_run_state *self, const epg_buffer *task)
-{
-    if (self->invocation.task_way != EPG_TASK_STDIN) {
-        return -1;
-    }
-    int fd = memfd_create("instructions", MFD_CLOEXEC);
-    if (fd >= 0 && (epg_io_write_all(fd, task->data, task->size) != 0 || lseek(fd, 0, SEEK_SET) != 0)) {
-        (void)close(fd);
-        return -1;
-    }
-    return fd;
-}
-
-static epg_code start_agent(epg_run_state *self, const epg_buffer *task, epg_error *err)
-{
-    EPG_AUTO_FREE char *executable = epg_own_executable();
-    EPG_AUTO_CLOSE int logs = -1;
-    EPG_AUTO_CLOSE int workspace = -1;
-    EPG_AUTO_CLOSE int input = open_stdin(self, task);
-    EPG_TRY(epg_dir_open_beneath(self->run, "agent", &logs, err));
-    EPG_TRY(epg_dir_open_beneath(self->run, "workspace", &workspace, err));
-    const char *path = getenv("PATH");
-    char **environment = epg_invocation_environment(&self->invocation, path, dirname(executable),
-                                                    epg_gateway_socket_path(self->gateway), self->workspace);
-    self->transcript_fd = epg_io_open(logs, "transcript.jsonl", O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW, 0600);
-    EPG_AUTO_BUFFER opening = {0};
-    self->transcript = epg_transcript_new(self->request->agent.adapter, self->redactor, &opening);
-    (void)epg_io_write_all(self->transcript_fd, opening.data, opening.size);
-    epg_spawn spawn = {.argv = (const char *const *)self->invocation.argv,
-                       .environment = (const char *const *)environment,
-                       .search_path = path,
-                       .working_directory = workspace};
-    epg_agent_start start = {.spawn = &spawn,
-                             .stdin_fd = input,
-                             .log_directory = logs,
-                             .redactor = self->redactor,
-                             .transcript = self->transcript,
-                             .transcript_fd = self->transcript_fd};
-    epg_code code = epg_agent_open(&start, &self->agent, err);
-    epg_texts_free(environment);
-    return code;
-}
-
-static epg_code agent_did_not_start(epg_run_state *self, const epg_error *why, epg_error *err)
-{
-    self->agent_start_failed = true;
-    self->fault = *why;
-    epg_run_evidence_fault(self, "agent", why);
-    epg_progress_line(&self->progress, "agent_start_failed", "the Agent could not be started: %s", why->text);
-    return EPG_EVENT(self->ledger, "agent_start_failed", err, epg_field_i64("errno", why->sys_errno),
-                     epg_field_text("error_type", epg_code_name(why->code)));
-}
-
-/* The Agent is asked to end once: after the grace time, at its deadline, after a fault, or at a signal. */
-static epg_code watch_agent(epg_run_state *self, epg_error *err)
-{
-    int64_t now = epg_monotonic_ns();
-    if (self->interrupted != 0 && self->stop != EPG_STOP_SIGNAL) {
-        self->stop = EPG_STOP_SIGNAL;
-        EPG_TRY(epg_run_evaluation_stop(self, "interrupted", err));
-    }
-    if (now >= self->agent_deadline && self->stop == EPG_STOP_NONE) {
-        self->stop = EPG_STOP_TIMEOUT;
-        self->agent_timed_out = true;
-        EPG_TRY(EPG_EVENT(self->ledger, "agent_timeout", err,
-                          epg_field_double("seconds", self->config->agent_timeout_seconds)));
-        EPG_TRY(epg_run_evaluation_stop(self, "agent_timeout", err));
-    }
-    bool over = self->stop != EPG_STOP_NONE && (self->stop != EPG_STOP_FINISHED || now >= self->grace_deadline);
-    if (over && !self->agent_terminated) {
-        self->agent_terminated = true;
-        self->agent_stopped_after_terminal = self->stop == EPG_STOP_FINISHED || self->stop == EPG_STOP_FAULT;
-        epg_agent_terminate(self->agent, TERMINATE_GRACE_MS * EPG_MILLISECOND);
-    }
-    if (self->hurry) {
-        epg_agent_kill(self->agent);
-    }
-    return EPG_OK;
-}
-
-static int64_t agent_phase_deadline(const epg_run_state *self)
-{
-    if (self->agent_terminated) {
-        return EPG_NEVER;
-    }
-    return self->stop == EPG_STOP_FINISHED ? self->grace_deadline : self->agent_deadline;
-}
-
-/* An Agent that ended while its submission is evaluated: that was charged and is published all the same. */
-static epg_code serve_agent(epg_run_state *self, epg_error *err)
-{
-    while (!epg_agent_exited(self->agent, NULL) || self->evaluation != NULL) {
-        EPG_TRY(epg_run_wait(self, agent_phase_deadline(self), err));
-        EPG_TRY(epg_run_serve(self, err));
-        EPG_TRY(watch_agent(self, err));
-    }
-    return EPG_OK;
-}
-
-static int returncode(const epg_exit *how)
-{
-    return how->signal != 0 ? -how->signal : how->code;
-}
-
-static void close_transcript(epg_run_state *self, const epg_exit *how)
-{
-    if (self->transcript == NULL) {
-        return;
-    }
-    EPG_AUTO_BUFFER lines = {0};
-    epg_transcript_end(self->transcript, how->code, how->signal, &lines);
-    (void)epg_io_write_all(self->transcript_fd, lines.data, lines.size);
-}
-
-static epg_code end_agent(epg_run_state *self, epg_error *err)
-{
-    EPG_TRY(epg_agent_close(EPG_TAKE(self->agent), &self->agent_end, err));
-    self->has_agent_end = true;
-    close_transcript(self, &self->agent_end.exit);
-    const char *event = self->agent_stopped_after_terminal ? "agent_stopped_after_terminal" : "agent_exited";
-    const epg_ended *ended = &self->agent_end.ended;
-    return EPG_EVENT(self->ledger, event, err, epg_field_u64("left_behind", ended->orphans),
-                     epg_field_u64("processes_killed", ended->killed),
-                     epg_field_i64("returncode", returncode(&self->agent_end.exit)));
-}
-
-static epg_code agent_phase(epg_run_state *self, const epg_buffer *task, epg_error *err)
-{
-    epg_error why = {.text = ""};
-    self->shown.phase = "agent";
-    EPG_TRY(epg_gateway_open(NULL, &self->gateway, err));
-    if (start_agent(self, task, &why) != EPG_OK) {
-        return agent_did_not_start(self, &why, err);
-    }
-    self->agent_deadline = epg_deadline_after_seconds(self->config->agent_timeout_seconds);
-    self->shown.deadline = self->agent_deadline;
-    EPG_TRY(EPG_EVENT(self->ledger, "agent_started", err, epg_field_text("benchmark_id", self->spec->id),
-                      epg_field_text("environment_digest", self->spec->environment_digest),
-                      epg_field_text("initial_program_digest", self->request->initial->digest)));
-    EPG_TRY(epg_ledger_sync(self->ledger, err));
-    epg_progress_line(&self->progress, "agent_started", "the Agent works in %s", self->workspace);
-    epg_code code = serve_agent(self, err);
-    if (code == EPG_OK) {
-        code = end_agent(self, err);
-    }
-    self->shown.deadline = EPG_NEVER;
-    return code;
-}
-
-static void close_session(epg_run_state *self)
-{
-    epg_session_close(&self->session);
-    if (self->gateway != NULL) {
-        epg_gateway_close(EPG_TAKE(self->gateway),
-                          epg_deadline_after_seconds(self->interrupted != 0 ? 0 : REPLY_LIMIT_S));
-    }
-}
-
-/* --- after the Agent --- */
 
 /* K best by score, for an Agent that ended without finish, when the user asked for that. */
 static epg_code hand_over_best(epg_run_state *self, epg_error *err)
@@ -374,10 +96,12 @@ static epg_code select_and_measure(epg_run_state *self, epg_run_outcome *out, ep
     char id[EPG_SUBMISSION_ID_TEXT];
     epg_submission_id(selected, id);
     out->final_submission = selected;
-    EPG_TRY(EPG_EVENT(self->ledger, "final_submission_selected", err,
-                      epg_field_text("program_digest", epg_session_submission(session, selected)->program_digest),
-                      epg_field_text("submission_id", id)));
-    EPG_TRY(epg_ledger_sync(self->ledger, err));
+    if (self->history == NULL || self->history->selected != selected) {
+        EPG_TRY(EPG_EVENT(self->ledger, "final_submission_selected", err,
+                          epg_field_text("program_digest", epg_session_submission(session, selected)->program_digest),
+                          epg_field_text("submission_id", id)));
+        EPG_TRY(epg_ledger_sync(self->ledger, err));
+    }
     if (self->config->assess) {
         if (epg_run_assess(self, selected, &out->assessment_score, &fault) != EPG_OK) {
             epg_field field = epg_field_text("submission_id", id);
@@ -405,7 +129,7 @@ static const char *terminal_reason(const epg_run_state *self)
     if (self->session.candidate_count > 0) {
         return "finished";
     }
-    if (self->agent_start_failed || self->agent_timed_out || returncode(&self->agent_end.exit) != 0) {
+    if (self->agent_start_failed || self->agent_timed_out || epg_run_returncode(&self->agent_end.exit) != 0) {
         return "agent_failed";
     }
     return self->session.episodes_remaining == 0 ? "budget_exhausted" : "agent_exited";
@@ -433,15 +157,6 @@ static epg_code conclude(epg_run_state *self, epg_run_outcome *out, epg_error *e
     EPG_TRY(epg_run_document_conclude(self, out, err));
     epg_run_directory_tidy(self->run);
     return EPG_OK;
-}
-
-static epg_code live(epg_run_state *self, const epg_buffer *task, epg_run_outcome *out, epg_error *err)
-{
-    EPG_TRY(agent_phase(self, task, err));
-    close_session(self);
-    EPG_TRY(hand_over_best(self, err));
-    EPG_TRY(select_and_measure(self, out, err));
-    return conclude(self, out, err);
 }
 
 static void release(epg_run_state *self)
@@ -474,7 +189,8 @@ static void release(epg_run_state *self)
     epg_transcript_free(self->transcript);
     epg_redactor_free(self->redactor);
     epg_invocation_free(&self->invocation);
-    int *const fds[] = {&self->run, &self->signals, &self->evidence_log, &self->transcript_fd};
+    epg_buffer_free(&self->task);
+    int *const fds[] = {&self->run, &self->lock, &self->signals, &self->evidence_log, &self->transcript_fd};
     for (size_t i = 0; i < EPG_COUNT(fds); i++) {
         epg_close_cleanup(fds[i]);
     }
@@ -483,37 +199,164 @@ static void release(epg_run_state *self)
     epg_progress_close(&self->progress);
 }
 
+static epg_code open_state(epg_run_state *self, const epg_run_request *request, epg_error *err)
+{
+    *self = (epg_run_state){.request = request,
+                            .config = request->config,
+                            .run = -1,
+                            .lock = -1,
+                            .signals = -1,
+                            .evidence_log = -1,
+                            .transcript_fd = -1,
+                            .began = epg_monotonic_ns()};
+    self->shown.deadline = EPG_NEVER;
+    self->shown.phase = "starting";
+    self->shown.budget = request->config->episode_budget;
+    epg_session_init(&self->session, request->config);
+    epg_progress_open(&self->progress, request->progress);
+    return epg_signals_open(&self->signals, err);
+}
+
+static epg_code after_agent(epg_run_state *self, epg_run_outcome *out, epg_error *err)
+{
+    EPG_TRY(hand_over_best(self, err));
+    EPG_TRY(select_and_measure(self, out, err));
+    return conclude(self, out, err);
+}
+
 epg_code epg_run(const epg_run_request *request, epg_run_outcome *out, epg_error *err)
 {
-    epg_run_state self = {.request = request,
-                          .config = request->config,
-                          .run = -1,
-                          .signals = -1,
-                          .evidence_log = -1,
-                          .transcript_fd = -1,
-                          .began = epg_monotonic_ns()};
-    epg_run_outcome outcome = {0};
-    EPG_AUTO_BUFFER task = {0};
-    self.shown.deadline = EPG_NEVER;
-    self.shown.phase = "starting";
-    self.shown.budget = request->config->episode_budget;
-    epg_session_init(&self.session, request->config);
-    epg_progress_open(&self.progress, request->progress);
-    epg_code code = epg_signals_open(&self.signals, err);
+    epg_run_state self;
+    EPG_CLEANUP(epg_run_outcome_free) epg_run_outcome outcome = {0};
+    epg_code code = open_state(&self, request, err);
     if (code == EPG_OK) {
-        code = prepare(&self, &task, err);
+        code = epg_run_prepare(&self, err);
     }
     if (code == EPG_OK) {
-        code = create(&self, &task, err);
+        code = epg_run_create(&self, err);
     }
     if (code == EPG_OK) {
-        code = live(&self, &task, &outcome, err);
+        code = epg_run_agent_phase(&self, request->config->agent_timeout_seconds, err);
+    }
+    if (code == EPG_OK) {
+        code = after_agent(&self, &outcome, err);
     }
     release(&self);
-    if (code != EPG_OK) {
-        epg_run_outcome_free(&outcome);
-        return code;
+    if (code == EPG_OK) {
+        *out = outcome;
+        outcome = (epg_run_outcome){0};
     }
-    *out = outcome;
+    return code;
+}
+
+/* --- a Run that exists --- */
+
+/* A submission that was charged and not published: completed and published, at no charge. */
+static epg_code complete_pending(epg_run_state *self, epg_error *err)
+{
+    EPG_TRY(epg_run_take_up(self, err));
+    while (self->evaluation != NULL) {
+        EPG_TRY(epg_run_wait(self, EPG_NEVER, err));
+        if (self->interrupted != 0) {
+            return epg_run_evaluation_stop(self, "interrupted", err);
+        }
+        EPG_TRY(epg_run_evaluation_turn(self, err));
+    }
     return EPG_OK;
+}
+
+static epg_code agent_again(epg_run_state *self, epg_error *err)
+{
+    const epg_history *history = self->history;
+    double left = self->config->agent_timeout_seconds - (double)history->agent_used_ns / 1e9;
+    if (left <= 0) {
+        self->agent_timed_out = true;
+        return EPG_EVENT(self->ledger, "agent_timeout", err,
+                         epg_field_double("seconds", self->config->agent_timeout_seconds));
+    }
+    EPG_TRY(epg_run_prepare_again(self, left, err));
+    return epg_run_agent_phase(self, left, err);
+}
+
+static void restore_agent(epg_run_state *self)
+{
+    const epg_history *history = self->history;
+    self->agent_start_failed = history->agent_start_failed;
+    self->agent_timed_out = history->agent_timed_out;
+    self->has_agent_end = history->agent_over && !history->agent_start_failed;
+    int code = history->agent_returncode;
+    self->agent_end.exit = code < 0 ? (epg_exit){.code = -1, .signal = -code} : (epg_exit){.code = code};
+}
+
+static epg_code go_on(epg_run_state *self, epg_run_outcome *out, epg_error *err)
+{
+    const epg_history *history = self->history;
+    bool agent_phase = history->candidate_count == 0 && !history->agent_over && self->operators_choice == NULL;
+    EPG_TRY(EPG_EVENT(self->ledger, "run_resumed", err,
+                      epg_field_double("agent_seconds_used", (double)history->agent_used_ns / 1e9),
+                      epg_field_text("phase", agent_phase ? "agent" : "measure")));
+    EPG_TRY(epg_ledger_sync(self->ledger, err));
+    restore_agent(self);
+    EPG_TRY(complete_pending(self, err));
+    if (agent_phase && self->interrupted == 0 && self->fault_code == NULL) {
+        EPG_TRY(agent_again(self, err));
+    }
+    if (self->operators_choice != NULL && self->interrupted == 0) {
+        EPG_TRY(epg_run_operators_finish(self, err));
+    }
+    return after_agent(self, out, err);
+}
+
+static epg_code resumable(const epg_history *history, bool finishing, epg_error *err)
+{
+    if (history->request == NULL) {
+        return epg_fail(err, EPG_ERR_USAGE, "this Run has no config.json: another Host's Run can be read, not resumed");
+    }
+    if (history->chain_broken) {
+        return epg_fail(err, EPG_ERR_USAGE, "the events of this Run were altered; 'evopolicygym verify' tells where");
+    }
+    if (finishing && history->candidate_count > 0) {
+        return epg_fail(err, EPG_ERR_USAGE, "this Run has its candidates already");
+    }
+    if (!finishing && history->ended) {
+        return epg_fail(err, EPG_ERR_USAGE, "this Run is complete (%s)", history->terminal_reason);
+    }
+    return EPG_OK;
+}
+
+epg_code epg_run_again(const char *directory, const epg_run_again_request *again, epg_run_outcome *out, epg_error *err)
+{
+    EPG_AUTO_CLOSE int run = -1;
+    EPG_AUTO_CLOSE int lock = -1;
+    EPG_CLEANUP(epg_history_free) epg_history history = {0};
+    EPG_CLEANUP(epg_stored_request_free) epg_stored_request stored = {0};
+    EPG_TRY(epg_run_directory_open(directory, &run, err));
+    EPG_TRY(epg_run_lock(run, &lock, err));
+    if (epg_history_read(run, &history, err) != EPG_OK) {
+        return epg_fail_as(err, EPG_ERR_USAGE, "%s", directory);
+    }
+    EPG_TRY(resumable(&history, again->candidate_count > 0, err));
+    EPG_AUTO_FREE char *path = realpath(directory, NULL);
+    EPG_TRY(epg_stored_request_read(path, &history, again, &stored, err));
+    epg_run_state self;
+    EPG_CLEANUP(epg_run_outcome_free) epg_run_outcome outcome = {0};
+    epg_code code = open_state(&self, &stored.request, err);
+    self.run = epg_take_fd(&run);
+    self.lock = epg_take_fd(&lock);
+    self.path = EPG_TAKE(path);
+    self.history = &history;
+    self.operators_choice = again->candidate_count > 0 ? again : NULL;
+    epg_history_session(&history, &self.session);
+    if (code == EPG_OK) {
+        code = epg_run_reopen(&self, err);
+    }
+    if (code == EPG_OK) {
+        code = go_on(&self, &outcome, err);
+    }
+    release(&self);
+    if (code == EPG_OK) {
+        *out = outcome;
+        outcome = (epg_run_outcome){0};
+    }
+    return code;
 }

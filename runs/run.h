@@ -41,4 +41,16 @@ void epg_run_outcome_free(epg_run_outcome *outcome);
  * anything was created, or a PUBLICATION fault. */
 epg_code epg_run(const epg_run_request *request, epg_run_outcome *out, epg_error *err);
 
+/* A Run that exists: `resume` goes on with one that was cut off, from wherever it was; with candidates it is the
+ * operator's hand-over for one that ended without `finish`. */
+typedef struct epg_run_again_request {
+    const char *const *candidates; /* submission ids; none: resume */
+    size_t candidate_count;
+    epg_progress_mode progress;
+    unsigned jobs; /* 0: as before */
+} epg_run_again_request;
+
+/* USAGE when it can't be: complete, held by another Host, altered, or its Benchmark or history no longer fit. */
+epg_code epg_run_again(const char *directory, const epg_run_again_request *again, epg_run_outcome *out, epg_error *err);
+
 #endif

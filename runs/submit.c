@@ -17,6 +17,14 @@ static epg_code answer(epg_run_state *self, epg_connection_id connection, const 
     return EPG_OK;
 }
 
+/* A submission that is completed after an interruption has nobody who waits. */
+static void reply_held(epg_run_state *self, uint64_t number, const epg_buffer *frame)
+{
+    if (self->gateway != NULL) {
+        (void)epg_gateway_reply_held(self->gateway, number, epg_buffer_span(frame));
+    }
+}
+
 static epg_code refuse(epg_run_state *self, epg_connection_id connection, const epg_decision *decision, epg_error *err)
 {
     if (decision->method == EPG_METHOD_SUBMIT) {
@@ -102,7 +110,7 @@ static epg_code fail_session(epg_run_state *self, const char *code, const epg_er
         }
         EPG_AUTO_BUFFER frame = {0};
         epg_response_submission(&frame, epg_session_submission(&self->session, number));
-        (void)epg_gateway_reply_held(self->gateway, number, epg_buffer_span(&frame));
+        reply_held(self, number, &frame);
     }
     free_submission(self);
     return written;
@@ -129,7 +137,8 @@ static epg_code episode_ended(void *context, const epg_episode_result *episode, 
                      epg_field_i64("total_ns", episode->total_ns), epg_field_u64("total", total));
 }
 
-static epg_code start_evaluation(epg_run_state *self, const epg_submission *submission, epg_error *err)
+static epg_code start_evaluation(epg_run_state *self, const epg_submission *submission, const epg_episode_result *done,
+                                 epg_error *err)
 {
     size_t count = submission->indices.count;
     self->planned = epg_alloc_array(count, sizeof *self->planned);
@@ -143,6 +152,7 @@ static epg_code start_evaluation(epg_run_state *self, const epg_submission *subm
                                 .program = &self->program,
                                 .episodes = self->planned,
                                 .count = count,
+                                .done = done,
                                 .observer = episode_ended,
                                 .observer_context = self};
     return epg_evaluation_start(self->pool, &plan, &self->evaluation, err);
@@ -192,7 +202,7 @@ static epg_code submit(epg_run_state *self, epg_connection_id connection, const 
     self->shown.completed = 0;
     self->shown.total = decision->indices.count;
     epg_run_show(self, true);
-    if (start_evaluation(self, epg_session_running(&self->session), &why) != EPG_OK) {
+    if (start_evaluation(self, epg_session_running(&self->session), NULL, &why) != EPG_OK) {
         return fail_session(self, "evaluation_failed", &why, err);
     }
     return epg_run_evaluation_turn(self, err);
@@ -200,7 +210,7 @@ static epg_code submit(epg_run_state *self, epg_connection_id connection, const 
 
 /* --- what comes of it --- */
 
-static void note_best(epg_run_state *self, const epg_submission *submission)
+void epg_run_note_best(epg_run_state *self, const epg_submission *submission)
 {
     epg_progress_state *shown = &self->shown;
     shown->has_score = true;
@@ -265,8 +275,8 @@ static epg_code evaluation_done(epg_run_state *self, epg_error *err)
     const epg_submission *submission = epg_session_submission(&self->session, number);
     EPG_AUTO_BUFFER frame = {0};
     epg_response_submission(&frame, submission);
-    (void)epg_gateway_reply_held(self->gateway, number, epg_buffer_span(&frame));
-    note_best(self, submission);
+    reply_held(self, number, &frame);
+    epg_run_note_best(self, submission);
     epg_progress_line(&self->progress, "submission_published",
                       "%s  score %.6g  %zu Episodes, %llu failed  best %.6g (%s)  budget left %llu", self->shown_id,
                       submission->score, submission->indices.count, (unsigned long long)submission->policy_failures,
@@ -293,6 +303,24 @@ epg_code epg_run_evaluation_turn(epg_run_state *self, epg_error *err)
     return done ? evaluation_done(self, err) : EPG_OK;
 }
 
+epg_code epg_run_take_up(epg_run_state *self, epg_error *err)
+{
+    const epg_submission *running = epg_session_running(&self->session);
+    epg_error why = {.text = ""};
+    if (running == NULL) {
+        return EPG_OK;
+    }
+    epg_submission_id(running->number, self->shown_id);
+    self->shown.submission = self->shown_id;
+    if (epg_store_load(self->store, self->shown_id, &self->program, &why) != EPG_OK) {
+        return fail_session(self, "session_failed", &why, err);
+    }
+    if (start_evaluation(self, running, self->history->submissions[running->number - 1].episodes, &why) != EPG_OK) {
+        return fail_session(self, "evaluation_failed", &why, err);
+    }
+    return epg_run_evaluation_turn(self, err);
+}
+
 epg_code epg_run_evaluation_stop(epg_run_state *self, const char *reason, epg_error *err)
 {
     if (self->evaluation == NULL) {
@@ -303,7 +331,7 @@ epg_code epg_run_evaluation_stop(epg_run_state *self, const char *reason, epg_er
     epg_session_failed(&self->session, "session_failed");
     EPG_AUTO_BUFFER frame = {0};
     epg_response_submission(&frame, epg_session_submission(&self->session, number));
-    (void)epg_gateway_reply_held(self->gateway, number, epg_buffer_span(&frame));
+    reply_held(self, number, &frame);
     epg_code code = EPG_EVENT(self->ledger, "evaluation_stopped", err,
                               epg_field_u64("episodes_remaining", self->session.episodes_remaining),
                               epg_field_text("reason", reason), epg_field_text("submission_id", self->shown_id));
@@ -313,7 +341,7 @@ epg_code epg_run_evaluation_stop(epg_run_state *self, const char *reason, epg_er
 
 /* --- finish, status, wait --- */
 
-static epg_code finish(epg_run_state *self, epg_connection_id connection, const epg_decision *decision, epg_error *err)
+static epg_code name_candidates(epg_run_state *self, const char *by, const epg_decision *decision, epg_error *err)
 {
     EPG_AUTO_BUFFER ids = {0};
     for (size_t i = 0; i < decision->candidate_count; i++) {
@@ -321,18 +349,36 @@ static epg_code finish(epg_run_state *self, epg_connection_id connection, const 
         epg_submission_id(decision->candidates[i], id);
         (void)epg_buffer_format(&ids, "%s%s", i > 0 ? "," : "", id);
     }
-    EPG_TRY(EPG_EVENT(self->ledger, "finish_requested", err, epg_field_text("by", "agent"),
+    EPG_TRY(EPG_EVENT(self->ledger, "finish_requested", err, epg_field_text("by", by),
                       epg_field_u64("candidate_count", decision->candidate_count),
                       epg_field_u64("episodes_remaining", self->session.episodes_remaining),
                       epg_field_text("submission_ids", epg_buffer_cstr(&ids))));
-    EPG_AUTO_BUFFER frame = {0};
+    EPG_TRY(epg_ledger_sync(self->ledger, err));
     epg_session_finish(&self->session, decision->candidates, decision->candidate_count);
+    epg_progress_line(&self->progress, "finish_requested", "finished by the %s with %s", by, epg_buffer_cstr(&ids));
+    return EPG_OK;
+}
+
+static epg_code finish(epg_run_state *self, epg_connection_id connection, const epg_decision *decision, epg_error *err)
+{
+    EPG_AUTO_BUFFER frame = {0};
+    EPG_TRY(name_candidates(self, "agent", decision, err));
     epg_response_finished(&frame, &self->session);
-    EPG_TRY(answer(self, connection, &frame, err));
+    (void)epg_gateway_reply(self->gateway, connection, epg_buffer_span(&frame));
     self->stop = EPG_STOP_FINISHED;
     self->grace_deadline = epg_deadline_after_seconds(self->config->agent_grace_seconds);
-    epg_progress_line(&self->progress, "finish_requested", "finished with %s", epg_buffer_cstr(&ids));
     return EPG_OK;
+}
+
+epg_code epg_run_operators_finish(epg_run_state *self, epg_error *err)
+{
+    EPG_CLEANUP(epg_decision_free) epg_decision decision = {0};
+    const epg_run_again_request *choice = self->operators_choice;
+    epg_session_check_candidates(&self->session, choice->candidates, choice->candidate_count, true, &decision);
+    if (decision.code != NULL) {
+        return epg_fail(err, EPG_ERR_USAGE, "%s: %s", decision.code, decision.message);
+    }
+    return name_candidates(self, "operator", &decision, err);
 }
 
 static void tell_status(epg_run_state *self, epg_connection_id connection)

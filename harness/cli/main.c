@@ -12,7 +12,9 @@ static epg_command_run cmd_help;
 
 static const epg_command commands[] = {
     {"evaluate", "evaluate a Program over a deterministic plan of Episodes", epg_cmd_evaluate},
+    {"finish", "hand over candidates for a Run whose Agent did not", epg_cmd_finish},
     {"help", NULL, cmd_help},
+    {"resume", "go on with a Run that was cut off", epg_cmd_resume},
     {"program", "tell what a snapshot of a Program's directory would be", epg_cmd_program},
     {"run", "let an Agent improve a Program, and measure what came of it", epg_cmd_run},
     {"version", "print the version", cmd_version},

@@ -1,14 +1,13 @@
 /* `evopolicygym run`: an Agent improves a Program. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/text.h"
 #include "cli/cli.h"
+#include "cli/outcome.h"
 #include "cli/setup.h"
 #include "runs/run.h"
-#include "runs/session.h"
 
 static const char usage[] =
     "Usage: evopolicygym run RUN --benchmark SPEC --program DIR [OPTIONS] -- AGENT-COMMAND...\n\n"
@@ -66,87 +65,11 @@ static epg_code read_on_exit(epg_options *options, uint64_t *best, epg_error *er
     return EPG_OK;
 }
 
-static void print_outcome(const char *directory, const epg_run_outcome *outcome)
-{
-    (void)printf("Run %s: %s\n", directory, outcome->terminal_reason);
-    if (outcome->detail != NULL) {
-        (void)printf("  why         %s\n", outcome->detail);
-    }
-    (void)printf("  submissions %llu\n", (unsigned long long)outcome->submissions);
-    if (outcome->final_submission > 0) {
-        char id[EPG_SUBMISSION_ID_TEXT];
-        epg_submission_id(outcome->final_submission, id);
-        (void)printf("  selected    %s\n", id);
-    }
-    if (outcome->has_validation_score) {
-        (void)printf("  validation  %.6g\n", outcome->validation_score);
-    }
-    if (outcome->has_assessment_score) {
-        (void)printf("  assessment  %.6g\n", outcome->assessment_score);
-    }
-}
-
-static void print_outcome_json(const char *directory, const epg_run_outcome *outcome)
-{
-    EPG_AUTO_BUFFER out = {0};
-    epg_json_writer writer;
-    char id[EPG_SUBMISSION_ID_TEXT];
-    epg_submission_id(outcome->final_submission, id);
-    epg_json_begin(&writer, &out, 2);
-    epg_json_object(&writer, NULL);
-    if (outcome->has_assessment_score) {
-        epg_json_put_double(&writer, "assessment_score", outcome->assessment_score);
-    } else {
-        epg_json_put_null(&writer, "assessment_score");
-    }
-    epg_json_put_text(&writer, "detail", outcome->detail);
-    epg_json_put_text(&writer, "directory", directory);
-    epg_json_put_text(&writer, "final_submission_id", outcome->final_submission > 0 ? id : NULL);
-    epg_json_put_text(&writer, "schema", "evopolicygym/run-outcome/v1");
-    epg_json_put_u64(&writer, "submissions", outcome->submissions);
-    epg_json_put_text(&writer, "terminal_reason", outcome->terminal_reason);
-    if (outcome->has_validation_score) {
-        epg_json_put_double(&writer, "validation_score", outcome->validation_score);
-    } else {
-        epg_json_put_null(&writer, "validation_score");
-    }
-    epg_json_end(&writer);
-    epg_json_finish(&writer);
-    (void)fputs(epg_buffer_cstr(&out), stdout);
-}
-
-/* A Run that ended as it should is success; one that did not says so by its exit code, and its record stands. */
-static epg_code outcome_code(const epg_run_outcome *outcome, bool *negative, epg_error *err)
-{
-    static const struct {
-        const char *reason;
-        epg_code code;
-    } faults[] = {
-        {"evaluation_failed", EPG_ERR_BENCHMARK},
-        {"validation_failed", EPG_ERR_BENCHMARK},
-        {"assessment_failed", EPG_ERR_BENCHMARK},
-        {"interrupted", EPG_ERR_INTERRUPTED},
-    };
-    for (size_t i = 0; i < EPG_COUNT(faults); i++) {
-        if (strcmp(outcome->terminal_reason, faults[i].reason) == 0) {
-            return epg_fail(err, faults[i].code, "the Run ended as %s%s%s", faults[i].reason,
-                            outcome->detail != NULL ? ": " : "", outcome->detail != NULL ? outcome->detail : "");
-        }
-    }
-    *negative = outcome->final_submission == 0;
-    return EPG_OK;
-}
-
 static epg_code run(epg_options *options, epg_run_request *request, bool *negative, epg_error *err)
 {
     EPG_CLEANUP(epg_run_outcome_free) epg_run_outcome outcome = {0};
     EPG_TRY(epg_run(request, &outcome, err));
-    if (epg_option_find(options, "json")->given) {
-        print_outcome_json(request->directory, &outcome);
-    } else {
-        print_outcome(request->directory, &outcome);
-    }
-    return outcome_code(&outcome, negative, err);
+    return epg_outcome_tell(request->directory, &outcome, epg_option_find(options, "json")->given, negative, err);
 }
 
 static epg_code read_and_run(epg_options *options, bool *negative, epg_error *err)

@@ -50,10 +50,12 @@ static void take_over(epg_evaluation *self)
     for (size_t i = 0; i < self->plan.count; i++) {
         epg_episode_result *result = &self->result.episodes[i];
         result->index = self->plan.episodes[i].index;
-        if (self->plan.done == NULL || !self->plan.done[i].finished) {
-            continue;
+        const epg_episode_result *done = self->plan.done != NULL ? &self->plan.done[i] : NULL;
+        if (done == NULL || !done->finished ||
+            !epg_spool_holds(&self->spools, done->spool, done->record_offset, done->record_size, done->record_sha256)) {
+            continue; /* an outcome without its record is no outcome: the Episode is run again */
         }
-        *result = self->plan.done[i];
+        *result = *done;
         result->detail = result->detail != NULL ? epg_strdup(result->detail) : NULL;
         result->log = result->log != NULL ? epg_strdup(result->log) : NULL;
         result->killed_by = result->killed_by != NULL ? epg_strdup(result->killed_by) : NULL;

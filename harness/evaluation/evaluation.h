@@ -21,7 +21,7 @@ typedef struct epg_pool_config {
     epg_execution execution;
     unsigned jobs; /* >= 1 */
     double episode_timeout_seconds;
-    int64_t call_limit_ns;       /* an Environment's own limit per call; its passing is a trusted fault */
+    int64_t call_limit_ns; /* an Environment's own limit per call; its passing is a trusted fault */
 } epg_pool_config;
 
 /* Starts the first worker and reads the spec. USAGE for an unknown benchmark, BENCHMARK, EXECUTION, UNAVAILABLE. */

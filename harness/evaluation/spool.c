@@ -152,3 +152,27 @@ epg_code epg_spool_read(epg_spools *spools, unsigned number, uint64_t offset, si
     out->size += size;
     return EPG_OK;
 }
+
+bool epg_spool_holds(epg_spools *spools, unsigned number, uint64_t offset, uint64_t size, const char *sha256)
+{
+    enum { PIECE = 256 * 1024, FILES_MAX = 4096 };
+    epg_spool *file = NULL;
+    if (number >= FILES_MAX || get_file(spools, number, &file, NULL) != EPG_OK || size == 0 || size > file->size ||
+        offset > file->size - size) {
+        return false;
+    }
+    epg_sha256 *hash = epg_sha256_new();
+    EPG_AUTO_BUFFER piece = {0};
+    bool whole = true;
+    for (uint64_t at = 0; whole && at < size; at += piece.size) {
+        epg_buffer_clear(&piece);
+        size_t part = size - at < PIECE ? (size_t)(size - at) : PIECE;
+        whole = epg_spool_read(spools, number, offset + at, part, &piece, NULL) == EPG_OK;
+        epg_sha256_update(hash, piece.data, piece.size);
+    }
+    uint8_t digest[EPG_SHA256_SIZE];
+    char text[EPG_SHA256_HEX];
+    epg_sha256_finish(hash, digest);
+    epg_hex(digest, sizeof digest, text);
+    return whole && strcmp(text, sha256) == 0;
+}

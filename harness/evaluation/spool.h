@@ -38,4 +38,7 @@ epg_code epg_spool_end(epg_spools *spools, unsigned number, uint64_t *offset, ui
 epg_code epg_spool_read(epg_spools *spools, unsigned number, uint64_t offset, size_t size, epg_buffer *out,
                         epg_error *err);
 
+/* True when the record stands there whole, as its hash says: what an earlier Host left. */
+bool epg_spool_holds(epg_spools *spools, unsigned number, uint64_t offset, uint64_t size, const char *sha256);
+
 #endif

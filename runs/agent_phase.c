@@ -1,0 +1,179 @@
+/* The Agent's phase: it works, its session is served, and it ends, by itself or by us. */
+#include <fcntl.h>
+#include <libgen.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "runs/coordinator.h"
+#include "system/files.h"
+#include "system/io.h"
+
+enum { TERMINATE_GRACE_MS = 500, REPLY_LIMIT_S = 2 };
+
+static int open_stdin(const epg_run_state *self)
+{
+    if (self->invocation.task_way != EPG_TASK_STDIN) {
+        return -1;
+    }
+    int fd = memfd_create("instructions", MFD_CLOEXEC);
+    if (fd >= 0 && (epg_io_write_all(fd, self->task.data, self->task.size) != 0 || lseek(fd, 0, SEEK_SET) != 0)) {
+        (void)close(fd);
+        return -1;
+    }
+    return fd;
+}
+
+static epg_code start_agent(epg_run_state *self, epg_error *err)
+{
+    EPG_AUTO_FREE char *executable = epg_own_executable();
+    EPG_AUTO_CLOSE int logs = -1;
+    EPG_AUTO_CLOSE int workspace = -1;
+    EPG_AUTO_CLOSE int input = open_stdin(self);
+    EPG_TRY(epg_dir_open_beneath(self->run, "agent", &logs, err));
+    EPG_TRY(epg_dir_open_beneath(self->run, "workspace", &workspace, err));
+    const char *path = getenv("PATH");
+    char **environment = epg_invocation_environment(&self->invocation, path, dirname(executable),
+                                                    epg_gateway_socket_path(self->gateway), self->workspace);
+    self->transcript_fd = epg_io_open(logs, "transcript.jsonl", O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW, 0600);
+    EPG_AUTO_BUFFER opening = {0};
+    self->transcript = epg_transcript_new(self->request->agent.adapter, self->redactor, &opening);
+    (void)epg_io_write_all(self->transcript_fd, opening.data, opening.size);
+    epg_spawn spawn = {.argv = (const char *const *)self->invocation.argv,
+                       .environment = (const char *const *)environment,
+                       .search_path = path,
+                       .working_directory = workspace};
+    epg_agent_start start = {.spawn = &spawn,
+                             .stdin_fd = input,
+                             .log_directory = logs,
+                             .append = self->history != NULL,
+                             .redactor = self->redactor,
+                             .transcript = self->transcript,
+                             .transcript_fd = self->transcript_fd};
+    epg_code code = epg_agent_open(&start, &self->agent, err);
+    epg_texts_free(environment);
+    return code;
+}
+
+static epg_code agent_did_not_start(epg_run_state *self, const epg_error *why, epg_error *err)
+{
+    self->agent_start_failed = true;
+    self->fault = *why;
+    epg_run_evidence_fault(self, "agent", why);
+    epg_progress_line(&self->progress, "agent_start_failed", "the Agent could not be started: %s", why->text);
+    return EPG_EVENT(self->ledger, "agent_start_failed", err, epg_field_i64("errno", why->sys_errno),
+                     epg_field_text("error_type", epg_code_name(why->code)));
+}
+
+/* The Agent is asked to end once: after the grace time, at its deadline, after a fault, or at a signal. */
+static epg_code watch_agent(epg_run_state *self, epg_error *err)
+{
+    int64_t now = epg_monotonic_ns();
+    if (self->interrupted != 0 && self->stop != EPG_STOP_SIGNAL) {
+        self->stop = EPG_STOP_SIGNAL;
+        EPG_TRY(epg_run_evaluation_stop(self, "interrupted", err));
+    }
+    if (now >= self->agent_deadline && self->stop == EPG_STOP_NONE) {
+        self->stop = EPG_STOP_TIMEOUT;
+        self->agent_timed_out = true;
+        EPG_TRY(EPG_EVENT(self->ledger, "agent_timeout", err,
+                          epg_field_double("seconds", self->config->agent_timeout_seconds)));
+        EPG_TRY(epg_run_evaluation_stop(self, "agent_timeout", err));
+    }
+    bool over = self->stop != EPG_STOP_NONE && (self->stop != EPG_STOP_FINISHED || now >= self->grace_deadline);
+    if (over && !self->agent_terminated) {
+        self->agent_terminated = true;
+        self->agent_stopped_after_terminal = self->stop == EPG_STOP_FINISHED || self->stop == EPG_STOP_FAULT;
+        epg_agent_terminate(self->agent, TERMINATE_GRACE_MS * EPG_MILLISECOND);
+    }
+    if (self->hurry) {
+        epg_agent_kill(self->agent);
+    }
+    return EPG_OK;
+}
+
+static int64_t agent_phase_deadline(const epg_run_state *self)
+{
+    if (self->agent_terminated) {
+        return EPG_NEVER;
+    }
+    return self->stop == EPG_STOP_FINISHED ? self->grace_deadline : self->agent_deadline;
+}
+
+/* An Agent that ended while its submission is evaluated: that was charged and is published all the same. */
+static epg_code serve_agent(epg_run_state *self, epg_error *err)
+{
+    while (!epg_agent_exited(self->agent, NULL) || self->evaluation != NULL) {
+        EPG_TRY(epg_run_wait(self, agent_phase_deadline(self), err));
+        EPG_TRY(epg_run_serve(self, err));
+        EPG_TRY(watch_agent(self, err));
+    }
+    return EPG_OK;
+}
+
+int epg_run_returncode(const epg_exit *how)
+{
+    return how->signal != 0 ? -how->signal : how->code;
+}
+
+static void close_transcript(epg_run_state *self, const epg_exit *how)
+{
+    if (self->transcript == NULL) {
+        return;
+    }
+    EPG_AUTO_BUFFER lines = {0};
+    epg_transcript_end(self->transcript, how->code, how->signal, &lines);
+    (void)epg_io_write_all(self->transcript_fd, lines.data, lines.size);
+}
+
+static epg_code end_agent(epg_run_state *self, epg_error *err)
+{
+    EPG_TRY(epg_agent_close(EPG_TAKE(self->agent), &self->agent_end, err));
+    self->has_agent_end = true;
+    close_transcript(self, &self->agent_end.exit);
+    const char *event = self->agent_stopped_after_terminal ? "agent_stopped_after_terminal" : "agent_exited";
+    const epg_ended *ended = &self->agent_end.ended;
+    return EPG_EVENT(self->ledger, event, err, epg_field_u64("left_behind", ended->orphans),
+                     epg_field_u64("processes_killed", ended->killed),
+                     epg_field_i64("returncode", epg_run_returncode(&self->agent_end.exit)));
+}
+
+static epg_code agent_phase(epg_run_state *self, double seconds, epg_error *err)
+{
+    epg_error why = {.text = ""};
+    self->shown.phase = "agent";
+    EPG_TRY(epg_gateway_open(NULL, &self->gateway, err));
+    if (start_agent(self, &why) != EPG_OK) {
+        return agent_did_not_start(self, &why, err);
+    }
+    self->agent_deadline = epg_deadline_after_seconds(seconds);
+    self->shown.deadline = self->agent_deadline;
+    EPG_TRY(EPG_EVENT(self->ledger, "agent_started", err, epg_field_text("benchmark_id", self->spec->id),
+                      epg_field_text("environment_digest", self->spec->environment_digest),
+                      epg_field_text("initial_program_digest", self->request->initial->digest)));
+    EPG_TRY(epg_ledger_sync(self->ledger, err));
+    epg_progress_line(&self->progress, "agent_started", "the Agent works in %s", self->workspace);
+    epg_code code = serve_agent(self, err);
+    if (code == EPG_OK) {
+        code = end_agent(self, err);
+    }
+    self->shown.deadline = EPG_NEVER;
+    return code;
+}
+
+static void close_session(epg_run_state *self)
+{
+    epg_session_close(&self->session);
+    if (self->gateway != NULL) {
+        epg_gateway_close(EPG_TAKE(self->gateway),
+                          epg_deadline_after_seconds(self->interrupted != 0 ? 0 : REPLY_LIMIT_S));
+    }
+}
+
+epg_code epg_run_agent_phase(epg_run_state *self, double seconds, epg_error *err)
+{
+    epg_code code = agent_phase(self, seconds, err);
+    close_session(self);
+    return code;
+}

@@ -1,0 +1,559 @@
+#include "runs/history.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/text.h"
+#include "runs/document.h"
+#include "runs/ledger.h"
+#include "runs/records.h"
+#include "system/files.h"
+
+enum { DOCUMENT_MAX = 16 * 1024 * 1024, EPISODES_MAX = 100000000 };
+
+static void free_episodes(epg_episode_result *episodes, size_t count)
+{
+    for (size_t i = 0; episodes != NULL && i < count; i++) {
+        epg_episode_result_free(&episodes[i]);
+    }
+    free(episodes);
+}
+
+void epg_history_free(epg_history *history)
+{
+    json_decref(history->request);
+    json_decref(history->record);
+    epg_config_free(&history->config);
+    for (size_t i = 0; i < history->submission_count; i++) {
+        epg_history_submission *submission = &history->submissions[i];
+        free_episodes(submission->episodes, submission->facts.indices.count);
+        epg_indices_free(&submission->facts.indices);
+        free(submission->stopped);
+    }
+    for (size_t i = 0; i < history->validation_count; i++) {
+        free_episodes(history->validation[i].episodes, history->validation[i].episode_count);
+    }
+    free_episodes(history->assessment.episodes, history->assessment.episode_count);
+    free(history->submissions);
+    free(history->candidates);
+    free(history->validation);
+    char *const texts[] = {
+        history->benchmark_id, history->environment_digest, history->initial_digest, history->provider,
+        history->model,        history->finished_by,        history->terminal_reason};
+    for (size_t i = 0; i < EPG_COUNT(texts); i++) {
+        free(texts[i]);
+    }
+    *history = (epg_history){0};
+}
+
+/* --- reading an event's members; a member that is missing is not an error here, a foreign Host may not write it --- */
+
+static const char *text_of(const json_t *event, const char *key)
+{
+    return json_string_value(json_object_get(event, key));
+}
+
+static uint64_t u64_of(const json_t *event, const char *key)
+{
+    uint64_t value = 0;
+    return epg_json_is_u64(json_object_get(event, key), &value) ? value : 0;
+}
+
+static double double_of(const json_t *event, const char *key)
+{
+    return json_number_value(json_object_get(event, key));
+}
+
+static int64_t time_of(const json_t *event)
+{
+    return json_integer_value(json_object_get(event, "time_unix_ns"));
+}
+
+static void copy_text(char *to, size_t size, const char *text)
+{
+    if (text != NULL && strlen(text) < size) {
+        memcpy(to, text, strlen(text) + 1);
+    }
+}
+
+static epg_history_submission *submission_of(const epg_history *self, const json_t *event)
+{
+    const char *id = text_of(event, "submission_id");
+    uint64_t number = id != NULL ? epg_submission_number(id) : 0;
+    return number >= 1 && number <= self->submission_count ? &self->submissions[number - 1] : NULL;
+}
+
+typedef struct reader {
+    epg_history *history;
+    int64_t agent_since; /* when the Agent that runs was started; 0: none runs */
+} reader;
+
+static epg_code bad(const epg_ledger_line *line, const char *why, epg_error *err)
+{
+    return epg_fail(err, EPG_ERR_INVALID, "events.jsonl line %llu (%s): %s", (unsigned long long)line->number,
+                    line->event, why);
+}
+
+/* --- one function an event --- */
+
+/* "0,4,5": what events write is a selector too. */
+static epg_code evaluation_started(reader *self, const epg_ledger_line *line, epg_error *err)
+{
+    epg_history *history = self->history;
+    const char *id = text_of(line->object, "submission_id");
+    const char *indices = text_of(line->object, "episode_indices");
+    if (id == NULL || indices == NULL || epg_submission_number(id) != history->submission_count + 1) {
+        return bad(line, "not the submission that should follow", err);
+    }
+    epg_history_submission submission = {.facts = {.number = history->submission_count + 1}};
+    epg_submission *facts = &submission.facts;
+    EPG_TRY(epg_selector_parse(indices, &facts->indices, err));
+    facts->state = EPG_SUBMISSION_RUNNING;
+    facts->episodes_used = facts->indices.count;
+    facts->episodes_remaining = u64_of(line->object, "episodes_remaining");
+    copy_text(facts->program_digest, sizeof facts->program_digest, text_of(line->object, "program_digest"));
+    copy_text(submission.commit, sizeof submission.commit, text_of(line->object, "commit"));
+    submission.started_unix_ns = time_of(line->object);
+    submission.episodes = epg_alloc_array(facts->indices.count, sizeof *submission.episodes);
+    for (size_t i = 0; i < facts->indices.count; i++) {
+        submission.episodes[i].index = facts->indices.items[i];
+    }
+    history->submissions = epg_grow_array(history->submissions, history->submission_count + 1, sizeof submission);
+    history->submissions[history->submission_count++] = submission;
+    return EPG_OK;
+}
+
+static epg_policy_failure failure_named(const char *name)
+{
+    for (int i = EPG_POLICY_EXCEPTION; name != NULL && i <= EPG_POLICY_PROTOCOL_ERROR; i++) {
+        if (strcmp(name, epg_policy_failure_name((epg_policy_failure)i)) == 0) {
+            return (epg_policy_failure)i;
+        }
+    }
+    return EPG_POLICY_OK;
+}
+
+static void take_episode(epg_episode_result *episodes, size_t count, const json_t *event)
+{
+    uint64_t index = u64_of(event, "episode_index");
+    for (size_t i = 0; i < count; i++) {
+        if (episodes[i].index != index || episodes[i].finished) {
+            continue;
+        }
+        epg_episode_result *one = &episodes[i];
+        const char *status = text_of(event, "status");
+        one->finished = true;
+        one->failure = failure_named(text_of(event, "failure"));
+        if (one->failure == EPG_POLICY_OK && status != NULL && strcmp(status, "completed") != 0) {
+            one->failure = EPG_POLICY_PROTOCOL_ERROR; /* a foreign ledger does not name the failure */
+        }
+        one->reward = double_of(event, "reward");
+        one->steps = u64_of(event, "steps");
+        one->policy_ns = (int64_t)u64_of(event, "policy_ns");
+        one->total_ns = (int64_t)u64_of(event, "total_ns");
+        copy_text(one->record_sha256, sizeof one->record_sha256, text_of(event, "record_sha256"));
+        one->spool = (unsigned)u64_of(event, "record_spool");
+        one->record_offset = u64_of(event, "record_offset");
+        one->record_size = u64_of(event, "record_size");
+        return;
+    }
+}
+
+static epg_code episode_completed(reader *self, const epg_ledger_line *line, epg_error *err)
+{
+    epg_history_submission *submission = submission_of(self->history, line->object);
+    if (submission == NULL) {
+        return bad(line, "of no submission", err);
+    }
+    take_episode(submission->episodes, submission->facts.indices.count, line->object);
+    return EPG_OK;
+}
+
+static epg_code submission_published(reader *self, const epg_ledger_line *line, epg_error *err)
+{
+    epg_history_submission *submission = submission_of(self->history, line->object);
+    if (submission == NULL) {
+        return bad(line, "of no submission", err);
+    }
+    submission->facts.state = EPG_SUBMISSION_PUBLISHED;
+    submission->facts.score = double_of(line->object, "score");
+    submission->facts.policy_failures = u64_of(line->object, "policy_failures");
+    submission->ended_unix_ns = time_of(line->object);
+    free(EPG_TAKE(submission->stopped));
+    copy_text(submission->feedback_sha256, sizeof submission->feedback_sha256,
+              text_of(line->object, "feedback_sha256"));
+    return EPG_OK;
+}
+
+static epg_code submission_failed(reader *self, const epg_ledger_line *line, epg_error *err)
+{
+    (void)err;
+    epg_history_submission *submission = submission_of(self->history, line->object);
+    if (submission != NULL) {
+        submission->facts.state = EPG_SUBMISSION_FAILED;
+        submission->facts.failure =
+            strcmp(line->event, "publication_failed") == 0 ? "publication_failed" : "evaluation_failed";
+        submission->ended_unix_ns = time_of(line->object);
+    }
+    return EPG_OK;
+}
+
+static epg_code evaluation_stopped(reader *self, const epg_ledger_line *line, epg_error *err)
+{
+    (void)err;
+    epg_history_submission *submission = submission_of(self->history, line->object);
+    const char *reason = text_of(line->object, "reason");
+    if (submission != NULL && reason != NULL) {
+        free(submission->stopped);
+        submission->stopped = epg_strdup(reason);
+        /* What an operator interrupted goes on when the Run does; what the Agent's deadline stopped does not. */
+        if (strcmp(reason, "interrupted") != 0) {
+            submission->facts.state = EPG_SUBMISSION_FAILED;
+            submission->facts.failure = "session_failed";
+        }
+    }
+    return EPG_OK;
+}
+
+static epg_code finish_requested(reader *self, const epg_ledger_line *line, epg_error *err)
+{
+    epg_history *history = self->history;
+    const char *by = text_of(line->object, "by");
+    const char *ids = text_of(line->object, "submission_ids");
+    free(history->finished_by);
+    history->finished_by = epg_strdup(by != NULL ? by : "agent");
+    history->candidate_count = 0;
+    EPG_AUTO_FREE char *list = epg_strdup(ids != NULL ? ids : "");
+    char *rest = NULL;
+    for (char *id = strtok_r(list, ",", &rest); id != NULL; id = strtok_r(NULL, ",", &rest)) {
+        uint64_t number = epg_submission_number(id);
+        if (number == 0 || number > history->submission_count) {
+            return bad(line, "names a submission that does not exist", err);
+        }
+        history->candidates =
+            epg_grow_array(history->candidates, history->candidate_count + 1, sizeof *history->candidates);
+        history->candidates[history->candidate_count++] = number;
+    }
+    return EPG_OK;
+}
+
+static void agent_stops(reader *self, int64_t when)
+{
+    if (self->agent_since != 0 && when > self->agent_since) {
+        self->history->agent_used_ns += when - self->agent_since;
+    }
+    self->agent_since = 0;
+}
+
+static epg_code agent_event(reader *self, const epg_ledger_line *line, epg_error *err)
+{
+    (void)err;
+    epg_history *history = self->history;
+    int64_t when = time_of(line->object);
+    if (strcmp(line->event, "agent_started") == 0) {
+        agent_stops(self, history->last_unix_ns);
+        self->agent_since = when;
+        history->agent_started = true;
+        history->agent_over = false;
+    } else if (strcmp(line->event, "agent_timeout") == 0) {
+        history->agent_timed_out = true;
+    } else if (strcmp(line->event, "agent_start_failed") == 0) {
+        history->agent_start_failed = true;
+        history->agent_over = true;
+    } else {
+        agent_stops(self, when);
+        history->agent_over = true;
+        history->agent_returncode = (int)json_integer_value(json_object_get(line->object, "returncode"));
+    }
+    return EPG_OK;
+}
+
+static void open_measure(epg_history_measure *measure, const json_t *event, uint64_t number)
+{
+    uint64_t count = u64_of(event, "episodes");
+    measure->number = number;
+    measure->episode_count = count <= EPISODES_MAX ? count : 0;
+    measure->episodes = epg_alloc_array(measure->episode_count, sizeof *measure->episodes);
+    for (uint64_t i = 0; i < measure->episode_count; i++) {
+        measure->episodes[i].index = i;
+    }
+}
+
+static epg_history_measure *measure_of(const epg_history *history, const json_t *event)
+{
+    const epg_history_submission *submission = submission_of(history, event);
+    for (size_t i = 0; submission != NULL && i < history->validation_count; i++) {
+        if (history->validation[i].number == submission->facts.number) {
+            return &history->validation[i];
+        }
+    }
+    return NULL;
+}
+
+static epg_code validation_event(reader *self, const epg_ledger_line *line, epg_error *err)
+{
+    epg_history *history = self->history;
+    const epg_history_submission *submission = submission_of(history, line->object);
+    if (strcmp(line->event, "validation_started") == 0) {
+        history->validation_started = true;
+        return EPG_OK;
+    }
+    if (submission == NULL) {
+        return bad(line, "of no submission", err);
+    }
+    epg_history_measure *measure = measure_of(history, line->object);
+    if (strcmp(line->event, "validation_candidate_started") == 0) {
+        if (measure == NULL) {
+            history->validation =
+                epg_grow_array(history->validation, history->validation_count + 1, sizeof *history->validation);
+            measure = &history->validation[history->validation_count++];
+            *measure = (epg_history_measure){0};
+            open_measure(measure, line->object, submission->facts.number);
+        }
+    } else if (measure == NULL) {
+        return bad(line, "of a candidate that was not started", err);
+    } else if (strcmp(line->event, "validation_episode_completed") == 0) {
+        take_episode(measure->episodes, measure->episode_count, line->object);
+    } else {
+        measure->completed = true;
+        measure->score = double_of(line->object, "score");
+        measure->policy_failures = u64_of(line->object, "policy_failures");
+    }
+    return EPG_OK;
+}
+
+static epg_code assessment_event(reader *self, const epg_ledger_line *line, epg_error *err)
+{
+    epg_history *history = self->history;
+    const epg_history_submission *submission = submission_of(history, line->object);
+    if (submission == NULL) {
+        return bad(line, "of no submission", err);
+    }
+    epg_history_measure *measure = &history->assessment;
+    if (strcmp(line->event, "assessment_started") == 0) {
+        history->assessment_started = true;
+        if (measure->episodes == NULL) {
+            open_measure(measure, line->object, submission->facts.number);
+        }
+    } else if (strcmp(line->event, "assessment_episode_completed") == 0) {
+        take_episode(measure->episodes, measure->episode_count, line->object);
+    } else {
+        measure->completed = true;
+        measure->score = double_of(line->object, "score");
+        measure->policy_failures = u64_of(line->object, "policy_failures");
+    }
+    return EPG_OK;
+}
+
+static epg_code final_selected(reader *self, const epg_ledger_line *line, epg_error *err)
+{
+    const epg_history_submission *submission = submission_of(self->history, line->object);
+    if (submission == NULL) {
+        return bad(line, "of no submission", err);
+    }
+    self->history->selected = submission->facts.number;
+    return EPG_OK;
+}
+
+static epg_code run_event(reader *self, const epg_ledger_line *line, epg_error *err)
+{
+    (void)err;
+    epg_history *history = self->history;
+    const char *reason = text_of(line->object, "terminal_reason");
+    free(EPG_TAKE(history->terminal_reason));
+    if (strcmp(line->event, "run_resumed") == 0) {
+        history->interrupted = false;
+        history->ended = false;
+        return EPG_OK;
+    }
+    history->interrupted = strcmp(line->event, "run_interrupted") == 0;
+    history->ended = !history->interrupted;
+    /* An Agent that an operator's interruption ended is not over: it is started again when the Run goes on. */
+    if (history->interrupted && history->finished_by == NULL) {
+        history->agent_over = false;
+    }
+    history->terminal_reason = reason != NULL ? epg_strdup(reason) : NULL;
+    return EPG_OK;
+}
+
+static const struct {
+    const char *event;
+    epg_code (*take)(reader *self, const epg_ledger_line *line, epg_error *err);
+} takers[] = {
+    {"evaluation_started", evaluation_started},
+    {"episode_completed", episode_completed},
+    {"submission_published", submission_published},
+    {"evaluation_failed", submission_failed},
+    {"publication_failed", submission_failed},
+    {"evaluation_stopped", evaluation_stopped},
+    {"finish_requested", finish_requested},
+    {"agent_started", agent_event},
+    {"agent_start_failed", agent_event},
+    {"agent_exited", agent_event},
+    {"agent_timeout", agent_event},
+    {"agent_stopped_after_terminal", agent_event},
+    {"validation_started", validation_event},
+    {"validation_candidate_started", validation_event},
+    {"validation_episode_completed", validation_event},
+    {"validation_candidate_completed", validation_event},
+    {"final_submission_selected", final_selected},
+    {"assessment_started", assessment_event},
+    {"assessment_episode_completed", assessment_event},
+    {"assessment_completed", assessment_event},
+    {"run_finished", run_event},
+    {"run_interrupted", run_event},
+    {"run_resumed", run_event},
+};
+
+static epg_code take_line(void *context, const epg_ledger_line *line, epg_error *err)
+{
+    reader *self = context;
+    epg_history *history = self->history;
+    for (size_t i = 0; i < EPG_COUNT(takers); i++) {
+        if (strcmp(line->event, takers[i].event) == 0) {
+            EPG_TRY(takers[i].take(self, line, err));
+            break;
+        }
+    }
+    history->last_unix_ns = time_of(line->object);
+    history->first_unix_ns = history->first_unix_ns == 0 ? history->last_unix_ns : history->first_unix_ns;
+    history->chain_broken = history->chain_broken || (line->has_previous && !line->chained);
+    return EPG_OK;
+}
+
+/* --- documents --- */
+
+static epg_code read_document(int run, const char *name, json_t **out, epg_error *err)
+{
+    EPG_AUTO_BUFFER text = {0};
+    epg_error local = {.text = ""};
+    epg_code code = epg_file_read(run, name, DOCUMENT_MAX, &text, &local);
+    if (code == EPG_ERR_NOT_FOUND) {
+        return EPG_OK;
+    }
+    if (code != EPG_OK) {
+        return epg_fail(err, code, "%s", local.text);
+    }
+    return epg_json_parse(epg_buffer_span(&text), name, out, err);
+}
+
+static char *text_in(const json_t *object, const char *group, const char *key)
+{
+    const char *text = json_string_value(json_object_get(json_object_get(object, group), key));
+    return text != NULL ? epg_strdup(text) : NULL;
+}
+
+static epg_code check_schema(const json_t *document, const char *what, const char *schema, epg_error *err)
+{
+    const char *given = json_string_value(json_object_get(document, "schema"));
+    if (document == NULL || (given != NULL && strcmp(given, schema) == 0)) {
+        return EPG_OK;
+    }
+    EPG_AUTO_FREE char *shown = epg_printable(given != NULL ? given : "none", given != NULL ? strlen(given) : 4);
+    return epg_fail(err, EPG_ERR_INVALID, "%s has the schema \"%s\"; this version reads \"%s\"", what, shown, schema);
+}
+
+static epg_code read_documents(int run, epg_history *history, epg_error *err)
+{
+    EPG_TRY(read_document(run, "config.json", &history->request, err));
+    EPG_TRY(read_document(run, "run.json", &history->record, err));
+    EPG_TRY(check_schema(history->request, "config.json", EPG_RUN_DOCUMENT_SCHEMA, err));
+    EPG_TRY(check_schema(history->record, "run.json", EPG_RUN_SCHEMA, err));
+    if (history->request == NULL && history->record == NULL) {
+        return epg_fail(err, EPG_ERR_INVALID, "no config.json and no run.json: not a Run, or one that was not set up");
+    }
+    const json_t *any = history->record != NULL ? history->record : history->request;
+    epg_config_init(&history->config);
+    EPG_TRY(epg_config_from_json(&history->config, json_object_get(any, "config"), "config", err));
+    EPG_TRY(epg_config_resolve(&history->config, err));
+    history->benchmark_id = text_in(any, "benchmark", "id");
+    history->initial_digest = text_in(any, "initial_program", "digest");
+    history->environment_digest = text_in(history->request, "benchmark", "environment_digest");
+    if (history->environment_digest == NULL) {
+        const json_t *benchmark = json_object_get(history->record, "benchmark");
+        history->environment_digest = text_in(benchmark, "environment", "digest");
+    }
+    EPG_AUTO_JSON *invocation = NULL;
+    EPG_AUTO_CLOSE int agent = -1;
+    if (epg_dir_open(run, "agent", &agent, NULL) == EPG_OK &&
+        read_document(agent, "invocation.json", &invocation, NULL) == EPG_OK) {
+        history->provider = text_in(invocation, "agent", "provider");
+        history->model = text_in(invocation, "agent", "model");
+    }
+    return EPG_OK;
+}
+
+/* A foreign Host's ledger does not name the candidates; its record does. */
+static void complete_from_record(epg_history *history)
+{
+    const json_t *record = history->record;
+    const json_t *ids = json_object_get(record, "candidate_submission_ids");
+    if (history->candidate_count == 0 && json_array_size(ids) > 0) {
+        history->candidates = epg_alloc_array(json_array_size(ids), sizeof *history->candidates);
+        for (size_t i = 0; i < json_array_size(ids); i++) {
+            const char *id = json_string_value(json_array_get(ids, i));
+            uint64_t number = id != NULL ? epg_submission_number(id) : 0;
+            if (number >= 1 && number <= history->submission_count) {
+                history->candidates[history->candidate_count++] = number;
+            }
+        }
+    }
+    const char *reason = json_string_value(json_object_get(record, "terminal_reason"));
+    if (history->terminal_reason == NULL && reason != NULL && history->request == NULL) {
+        history->terminal_reason = epg_strdup(reason);
+    }
+}
+
+epg_code epg_history_read(int run, epg_history *out, epg_error *err)
+{
+    EPG_CLEANUP(epg_history_free) epg_history history = {0};
+    reader self = {.history = &history};
+    EPG_TRY(read_documents(run, &history, err));
+    EPG_TRY(epg_ledger_read(run, take_line, &self, &history.event_count, history.head, &history.torn, err));
+    agent_stops(&self, history.last_unix_ns);
+    complete_from_record(&history);
+    *out = history;
+    history = (epg_history){0};
+    return EPG_OK;
+}
+
+const char *epg_history_state(const epg_history *history, bool locked)
+{
+    if (locked) {
+        return "running";
+    }
+    if (history->ended || history->interrupted) {
+        return history->terminal_reason != NULL ? history->terminal_reason : "ended";
+    }
+    return "killed";
+}
+
+void epg_history_session(const epg_history *history, epg_session *session)
+{
+    for (size_t i = 0; i < history->submission_count; i++) {
+        const epg_submission *facts = &history->submissions[i].facts;
+        (void)epg_session_charge(session, &facts->indices, facts->program_digest);
+        if (facts->state == EPG_SUBMISSION_PUBLISHED) {
+            epg_session_published(session, facts->score, facts->policy_failures);
+        } else if (facts->state == EPG_SUBMISSION_FAILED) {
+            epg_session_failed(session, facts->failure);
+        }
+    }
+    if (history->candidate_count > 0) {
+        epg_session_finish(session, history->candidates, history->candidate_count);
+    }
+}
+
+const epg_history_submission *epg_history_best(const epg_history *history, epg_direction direction)
+{
+    const epg_history_submission *best = NULL;
+    for (size_t i = 0; i < history->submission_count; i++) {
+        const epg_history_submission *one = &history->submissions[i];
+        if (one->facts.state == EPG_SUBMISSION_PUBLISHED &&
+            (best == NULL || epg_direction_better(direction, one->facts.score, best->facts.score))) {
+            best = one;
+        }
+    }
+    return best;
+}

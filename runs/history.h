@@ -1,0 +1,78 @@
+/* A Run's history, read back from its ledger and its documents: what resume goes on from, and what every command that
+ * reads a Run shows. Works for a Run that is complete, one that is still running and one whose Host was killed: the
+ * ledger is read up to its last whole line. Reads only. */
+#ifndef EPG_RUNS_HISTORY_H
+#define EPG_RUNS_HISTORY_H
+
+#include "evaluation/evaluation.h"
+#include "runs/session.h"
+
+typedef struct epg_history_submission {
+    epg_submission facts; /* state RUNNING: charged, and neither published nor failed */
+    char commit[48];      /* "" when the event does not tell */
+    char feedback_sha256[EPG_SHA256_HEX];
+    int64_t started_unix_ns, ended_unix_ns; /* 0: not known */
+    epg_episode_result *episodes;           /* facts.indices.count items; those that ended are `finished` */
+    char *stopped;                          /* why its evaluation was stopped; NULL: it was not */
+} epg_history_submission;
+
+/* One evaluation of Validation or Assessment. */
+typedef struct epg_history_measure {
+    uint64_t number; /* submission */
+    uint64_t episode_count;
+    bool completed;
+    double score;
+    uint64_t policy_failures;
+    epg_episode_result *episodes; /* episode_count items */
+} epg_history_measure;
+
+typedef struct epg_history {
+    json_t *request; /* config.json; NULL for a foreign Host's Run */
+    json_t *record;  /* run.json; NULL while there is none */
+    epg_config config;
+    char *benchmark_id;
+    char *environment_digest;
+    char *initial_digest;
+    char *provider; /* who the Agent was: "command", "codex", ...; and its model, NULL when not told */
+    char *model;
+
+    epg_history_submission *submissions; /* by number - 1 */
+    size_t submission_count;
+    uint64_t *candidates; /* in the order of finish */
+    size_t candidate_count;
+    char *finished_by; /* "agent", "host" or "operator"; NULL: nobody finished */
+
+    bool validation_started;
+    epg_history_measure *validation;
+    size_t validation_count;
+    uint64_t selected; /* 0: none */
+    bool assessment_started;
+    epg_history_measure assessment;
+
+    bool agent_started, agent_over, agent_timed_out, agent_start_failed;
+    int agent_returncode;
+    int64_t agent_used_ns; /* of its time, over all the times it was started */
+    int64_t first_unix_ns, last_unix_ns;
+    bool interrupted;      /* the last that happened is an operator's interruption */
+    bool ended;            /* run_finished stands in the ledger */
+    char *terminal_reason; /* as the ledger or run.json tells; NULL: none yet */
+    uint64_t event_count;
+    char head[EPG_SHA256_HEX];
+    bool chain_broken;
+    bool torn;
+} epg_history;
+
+/* `run`: the Run directory, open. INVALID when it holds no Run that can be read, or one of a newer schema. */
+epg_code epg_history_read(int run, epg_history *out, epg_error *err);
+void epg_history_free(epg_history *history);
+
+/* "finished", "interrupted", "running" (by the lock), "killed": for people. */
+const char *epg_history_state(const epg_history *history, bool locked);
+
+/* Lays the history's submissions and candidates into a fresh session. */
+void epg_history_session(const epg_history *history, epg_session *session);
+
+/* The best published submission in a direction; NULL: none. */
+const epg_history_submission *epg_history_best(const epg_history *history, epg_direction direction);
+
+#endif

@@ -1,0 +1,133 @@
+#include "runs/request.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+void epg_stored_request_free(epg_stored_request *stored)
+{
+    free(stored->guest_root);
+    if (stored->has_adapter) {
+        epg_adapter_free(&stored->adapter);
+    }
+    for (size_t i = 0; i < stored->request.skill_count; i++) {
+        free(stored->skills[i].name);
+    }
+    free(stored->skills);
+    free(stored->command);
+    free(stored->inherit);
+    free(stored->secret);
+    free(stored->options);
+    *stored = (epg_stored_request){0};
+}
+
+static const char **read_texts(const json_t *array, size_t *count)
+{
+    *count = json_array_size(array);
+    const char **texts = epg_alloc_array(*count + 1, sizeof *texts);
+    for (size_t i = 0; i < *count; i++) {
+        const char *text = json_string_value(json_array_get(array, i));
+        texts[i] = text != NULL ? text : "";
+    }
+    return texts;
+}
+
+static epg_code read_agent(const json_t *document, epg_stored_request *out, epg_error *err)
+{
+    epg_agent_request *agent = &out->request.agent;
+    const char *adapter = json_string_value(json_object_get(document, "adapter"));
+    const char *profile = NULL;
+    const json_t *options = json_object_get(document, "options");
+    if (adapter != NULL) {
+        EPG_TRY(epg_adapter_find(adapter, &out->adapter, err));
+        out->has_adapter = true;
+        agent->adapter = &out->adapter;
+    }
+    EPG_TRY(epg_json_text(document, "profile", "config.json", &profile, err));
+    EPG_TRY(epg_profile_parse(profile, &out->request.agent_profile, err));
+    agent->command = out->command = read_texts(json_object_get(document, "command"), &agent->command_count);
+    agent->inherit = out->inherit = read_texts(json_object_get(document, "inherit"), &agent->inherit_count);
+    agent->secret = out->secret = read_texts(json_object_get(document, "secret"), &agent->secret_count);
+    agent->executable = json_string_value(json_object_get(document, "executable"));
+    agent->environment = environ;
+    agent->option_count = json_array_size(options);
+    out->options = epg_alloc_array(agent->option_count, sizeof *out->options);
+    for (size_t i = 0; i < agent->option_count; i++) {
+        const char *name = NULL;
+        const char *value = NULL;
+        EPG_TRY(epg_json_text(json_array_get(options, i), "name", "config.json", &name, err));
+        EPG_TRY(epg_json_text(json_array_get(options, i), "value", "config.json", &value, err));
+        out->options[i] = (epg_pair){(char *)(uintptr_t)name, (char *)(uintptr_t)value};
+    }
+    agent->options = out->options;
+    return EPG_OK;
+}
+
+static epg_code read_pool(const json_t *document, const epg_run_again_request *again, epg_stored_request *out,
+                          epg_error *err)
+{
+    json_t *execution = NULL;
+    json_t *benchmark = NULL;
+    const char *profile = NULL;
+    double limit = 0;
+    uint64_t jobs = 1;
+    EPG_TRY(epg_json_member(document, "execution", "config.json", JSON_OBJECT, &execution, err));
+    EPG_TRY(epg_json_member(document, "benchmark", "config.json", JSON_OBJECT, &benchmark, err));
+    EPG_TRY(epg_json_text(benchmark, "spec", "config.json", &out->pool.benchmark, err));
+    EPG_TRY(epg_json_text(execution, "profile", "config.json", &profile, err));
+    EPG_TRY(epg_json_text(execution, "python", "config.json", &out->pool.execution.python, err));
+    EPG_TRY(epg_json_double(execution, "environment_timeout_seconds", "config.json", &limit, err));
+    EPG_TRY(epg_json_u64(execution, "jobs", "config.json", &jobs, err));
+    EPG_TRY(epg_profile_parse(profile, &out->pool.execution.profile, err));
+    EPG_TRY(epg_guest_root_find(&out->guest_root, err));
+    out->pool.execution.guest_root = out->guest_root;
+    out->pool.execution.limits = epg_guest_default_limits;
+    out->pool.call_limit_ns = limit < 9e9 ? (int64_t)(limit * 1e9) : INT64_MAX / 2;
+    out->pool.jobs = again->jobs > 0 ? again->jobs : jobs >= 1 && jobs <= 256 ? (unsigned)jobs : 1;
+    out->pool.benchmark_options = (epg_benchmark_options){
+        .python = json_string_value(json_object_get(benchmark, "python")), .call_limit_ns = out->pool.call_limit_ns};
+    return epg_execution_check(&out->pool.execution, err);
+}
+
+static void read_skills(const json_t *list, epg_stored_request *out)
+{
+    out->skills = epg_alloc_array(json_array_size(list), sizeof *out->skills);
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const char *name = json_string_value(json_object_get(json_array_get(list, i), "name"));
+        const char *digest = json_string_value(json_object_get(json_array_get(list, i), "digest"));
+        if (name == NULL || digest == NULL || strlen(digest) >= EPG_DIGEST_TEXT) {
+            continue;
+        }
+        epg_skill *skill = &out->skills[out->request.skill_count++];
+        skill->name = epg_strdup(name);
+        memcpy(skill->files.digest, digest, strlen(digest) + 1);
+    }
+}
+
+epg_code epg_stored_request_read(const char *directory, const epg_history *history, const epg_run_again_request *again,
+                                 epg_stored_request *out, epg_error *err)
+{
+    EPG_CLEANUP(epg_stored_request_free) epg_stored_request stored = {0};
+    const json_t *document = history->request;
+    json_t *agent = NULL;
+    EPG_TRY(epg_json_member(document, "agent", "config.json", JSON_OBJECT, &agent, err));
+    EPG_TRY(read_agent(agent, &stored, err));
+    EPG_TRY(read_pool(document, again, &stored, err));
+    read_skills(json_object_get(document, "skills"), &stored);
+    stored.request.skills = stored.skills;
+    if (history->initial_digest == NULL || strlen(history->initial_digest) >= EPG_DIGEST_TEXT) {
+        return epg_fail(err, EPG_ERR_USAGE, "config.json does not name the initial Program");
+    }
+    memcpy(stored.initial.digest, history->initial_digest, strlen(history->initial_digest) + 1);
+    EPG_TRY(epg_json_u64(document, "best_on_exit", "config.json", &stored.request.best_on_exit, err));
+    stored.request.directory = directory;
+    stored.request.config = &history->config;
+    stored.request.progress = again->progress;
+    *out = stored;
+    /* The request borrows from the struct that holds it. */
+    out->request.agent.adapter = out->has_adapter ? &out->adapter : NULL;
+    out->request.pool = &out->pool;
+    out->request.initial = &out->initial;
+    stored = (epg_stored_request){0};
+    return EPG_OK;
+}

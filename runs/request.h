@@ -1,0 +1,27 @@
+/* A request read back from RUN/config.json: what the Run was asked to do, for `resume`, `finish` and `run --like`. */
+#ifndef EPG_RUNS_REQUEST_H
+#define EPG_RUNS_REQUEST_H
+
+#include "runs/history.h"
+#include "runs/run.h"
+
+typedef struct epg_stored_request {
+    epg_run_request request; /* borrows from what follows and from the history */
+    epg_pool_config pool;
+    char *guest_root;
+    epg_adapter adapter;
+    bool has_adapter;
+    epg_program initial; /* digest only */
+    epg_skill *skills;   /* names and digests only */
+    const char **command;
+    const char **inherit;
+    const char **secret;
+    epg_pair *options;
+} epg_stored_request;
+void epg_stored_request_free(epg_stored_request *stored);
+
+/* USAGE when the document lacks something. `directory`: the Run's absolute path, borrowed. */
+epg_code epg_stored_request_read(const char *directory, const epg_history *history, const epg_run_again_request *again,
+                                 epg_stored_request *out, epg_error *err);
+
+#endif

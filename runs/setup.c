@@ -1,0 +1,307 @@
+/* What comes before the Agent: everything checked, then the Run directory made (or opened again). */
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "agents/task.h"
+#include "base/text.h"
+#include "runs/coordinator.h"
+#include "runs/document.h"
+#include "system/files.h"
+#include "system/io.h"
+#include "system/tree.h"
+
+static void task_text(const epg_run_state *self, epg_buffer *out)
+{
+    const epg_config *config = self->config;
+    const epg_run_request *request = self->request;
+    EPG_AUTO_FREE const char **skills = epg_alloc_array(request->skill_count, sizeof *skills);
+    for (size_t i = 0; i < request->skill_count; i++) {
+        skills[i] = request->skills[i].name;
+    }
+    epg_task task = {.spec = self->spec,
+                     .episode_budget = config->episode_budget,
+                     .episode_pool_size = config->episode_pool_size,
+                     .max_submissions = config->max_submissions,
+                     .max_episodes_per_submission = config->max_episodes_per_submission,
+                     .require_budget_exhaustion = config->finish_budget_policy == EPG_FINISH_REQUIRE_EXHAUSTION,
+                     .episode_timeout_seconds = config->episode_timeout_seconds,
+                     .agent_timeout_seconds = config->agent_timeout_seconds,
+                     .finish_grace_seconds = config->agent_grace_seconds,
+                     .bulk_feedback_retention_bytes = config->bulk_feedback_retention_bytes,
+                     .has_validation = config->validate,
+                     .validation_episodes = config->episodes_per_candidate,
+                     .validation_max_candidates = config->max_candidates,
+                     .has_assessment = config->assess,
+                     .assessment_episodes = config->assessment_episodes,
+                     .program_max_files = epg_program_default_limits.files,
+                     .program_max_bytes = epg_program_default_limits.total_bytes,
+                     .program_max_file_bytes = epg_program_default_limits.file_bytes,
+                     .skills = skills,
+                     .skill_count = request->skill_count};
+    epg_task_text(&task, out);
+}
+
+/* The absolute path that the Run directory will have: its parent's, which must exist, and its name. */
+static epg_code absolute_path(const char *directory, char **out, epg_error *err)
+{
+    EPG_AUTO_FREE char *for_parent = epg_strdup(directory);
+    EPG_AUTO_FREE char *for_name = epg_strdup(directory);
+    const char *name = basename(for_name);
+    const char *parent = dirname(for_parent);
+    if (directory[0] == '\0' || strcmp(name, "/") == 0 || strcmp(name, ".") == 0 || strcmp(name, "..") == 0) {
+        return epg_fail(err, EPG_ERR_USAGE, "\"%s\" can't be a Run directory: name one that does not exist", directory);
+    }
+    EPG_AUTO_FREE char *resolved = realpath(parent, NULL);
+    if (resolved == NULL) {
+        return epg_fail(err, EPG_ERR_USAGE, "the directory \"%s\" that shall hold the Run can't be used: %s", parent,
+                        strerror(errno));
+    }
+    *out = epg_format("%s/%s", strcmp(resolved, "/") == 0 ? "" : resolved, name);
+    if (access(*out, F_OK) == 0) {
+        epg_code code =
+            epg_fail(err, EPG_ERR_USAGE, "\"%s\" exists already; name a directory that does not", directory);
+        free(EPG_TAKE(*out));
+        return code;
+    }
+    return EPG_OK;
+}
+
+/* An Agent's command that can't be found is told before anything is created. */
+static epg_code check_command(const epg_invocation *invocation, epg_error *err)
+{
+    const char *name = invocation->argv[0];
+    EPG_AUTO_FREE char *shown = epg_printable(name, strlen(name));
+    if (strchr(name, '/') != NULL) {
+        struct stat info;
+        bool file = stat(name, &info) == 0 && S_ISREG(info.st_mode);
+        if (file && access(name, X_OK) == 0) {
+            return EPG_OK;
+        }
+        return epg_fail(err, EPG_ERR_USAGE, "the Agent's command %s %s", shown,
+                        file ? "is not executable: chmod +x it" : "is not a file: name an existing executable");
+    }
+    const char *path = getenv("PATH");
+    EPG_AUTO_FREE char *list = epg_strdup(path != NULL ? path : "/usr/local/bin:/usr/bin:/bin");
+    char *rest = NULL;
+    for (char *directory = strtok_r(list, ":", &rest); directory != NULL; directory = strtok_r(NULL, ":", &rest)) {
+        EPG_AUTO_FREE char *whole = epg_format("%s/%s", directory, name);
+        if (access(whole, X_OK) == 0) {
+            return EPG_OK;
+        }
+    }
+    return epg_fail(err, EPG_ERR_USAGE, "the Agent's command %s is not found in PATH", shown);
+}
+
+static epg_code build_invocation(epg_run_state *self, const epg_buffer *task, epg_error *err)
+{
+    epg_agent_request agent = self->request->agent;
+    agent.instructions = epg_buffer_cstr(task);
+    agent.workspace = self->workspace;
+    agent.root = geteuid() == 0;
+    EPG_TRY(epg_invocation_build(&agent, &self->invocation, err));
+    EPG_TRY(check_command(&self->invocation, err));
+    return epg_invocation_redactor(&self->invocation, agent.adapter, &self->redactor, err);
+}
+
+/* The workers and the spec; the plan of the training pool. */
+static epg_code open_pool(epg_run_state *self, epg_error *err)
+{
+    epg_pool_config pool = *self->request->pool;
+    pool.episode_timeout_seconds = self->config->episode_timeout_seconds;
+    EPG_TRY(epg_pool_open(&pool, &self->pool, err));
+    self->spec = epg_pool_spec(self->pool);
+    return EPG_OK;
+}
+
+static epg_code plan_training(epg_run_state *self, epg_error *err)
+{
+    return epg_pool_plan(self->pool, self->config->split, epg_training_pool_seed(self->config->seed),
+                         self->config->episode_pool_size, &self->training, err);
+}
+
+/* Everything that can be wrong is found here, before the Run directory exists. */
+epg_code epg_run_prepare(epg_run_state *self, epg_error *err)
+{
+    EPG_TRY(absolute_path(self->request->directory, &self->path, err));
+    self->workspace = epg_format("%s/workspace", self->path);
+    EPG_TRY(open_pool(self, err));
+    task_text(self, &self->task);
+    EPG_TRY(build_invocation(self, &self->task, err));
+    return plan_training(self, err);
+}
+
+/* Held as long as the Host lives: the kernel gives it back whatever the Host dies of. */
+epg_code epg_run_lock(int run, int *out, epg_error *err)
+{
+    EPG_AUTO_CLOSE int fd = epg_io_open(run, "lock", O_RDWR | O_CREAT | O_NOFOLLOW, 0600);
+    if (fd < 0) {
+        return epg_fail_errno(err, errno, "can't open the Run's lock");
+    }
+    if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
+        char owner[32] = "";
+        ssize_t got = pread(fd, owner, sizeof owner - 1, 0);
+        owner[got > 0 ? (size_t)got : 0] = '\0';
+        owner[strcspn(owner, "\n")] = '\0';
+        return epg_fail(err, EPG_ERR_USAGE, "another Host (process %s) holds this Run; wait for it, or end it", owner);
+    }
+    EPG_AUTO_FREE char *text = epg_format("%ld\n", (long)getpid());
+    if (epg_io_ftruncate(fd, 0) != 0 || pwrite(fd, text, strlen(text), 0) < 0) {
+        return epg_fail_errno(err, errno, "can't write the Run's lock");
+    }
+    *out = epg_take_fd(&fd);
+    return EPG_OK;
+}
+
+static epg_code keep_records(epg_run_state *self, epg_error *err)
+{
+    EPG_AUTO_FREE char *records = epg_format("%s/records", self->path);
+    if (epg_io_mkdir(self->run, "records", 0700) != 0 && errno != EEXIST) {
+        return epg_fail_errno(err, errno, "can't make the directory for records");
+    }
+    return epg_pool_keep_records(self->pool, records, true, err);
+}
+
+static epg_code write_task(epg_run_state *self, epg_error *err)
+{
+    EPG_AUTO_CLOSE int workspace = -1;
+    EPG_TRY(epg_dir_open_beneath(self->run, "workspace", &workspace, err));
+    EPG_TRY(epg_tree_remove(workspace, EPG_TASK_FILE, 0, err));
+    return epg_file_write_new(workspace, EPG_TASK_FILE, epg_buffer_span(&self->task), 0444, false, err);
+}
+
+epg_code epg_run_create(epg_run_state *self, epg_error *err)
+{
+    const epg_run_request *request = self->request;
+    EPG_TRY(
+        epg_run_directory_create(self->path, request->initial, request->skills, request->skill_count, &self->run, err));
+    EPG_TRY(epg_run_lock(self->run, &self->lock, err));
+    EPG_TRY(epg_run_document_write(self->run, request, self->spec, err));
+    EPG_TRY(epg_run_record_invocation(self->run, &self->invocation, self->redactor, epg_buffer_span(&self->task), err));
+    EPG_AUTO_FREE char *history = epg_format("%s/history.git", self->path);
+    char commit[EPG_OBJECT_ID_TEXT];
+    EPG_TRY(epg_store_create(history, &self->store, err));
+    EPG_TRY(epg_store_commit(self->store, request->initial, "initial", "Initial Program", NULL,
+                             epg_unix_ns() / EPG_SECOND, commit, err));
+    EPG_TRY(epg_run_evidence_open(self, err));
+    EPG_TRY(epg_ledger_create(self->run, &self->ledger, err));
+    EPG_TRY(epg_publisher_open(self->run, &self->publisher, err));
+    self->retention = epg_retention_new(self->config->bulk_feedback_retention_bytes);
+    EPG_TRY(write_task(self, err));
+    return keep_records(self, err);
+}
+
+/* --- a Run that exists --- */
+
+static epg_code fits(const epg_run_state *self, epg_error *err)
+{
+    const epg_history *history = self->history;
+    if (history->benchmark_id == NULL || strcmp(history->benchmark_id, self->spec->id) != 0 ||
+        history->environment_digest == NULL ||
+        strcmp(history->environment_digest, self->spec->environment_digest) != 0) {
+        return epg_fail(
+            err, EPG_ERR_USAGE, "the Benchmark no longer fits this Run: it was %s with %s, it is %s with %s",
+            history->benchmark_id, history->environment_digest, self->spec->id, self->spec->environment_digest);
+    }
+    return EPG_OK;
+}
+
+static epg_code check_snapshot(const epg_run_state *self, const char *name, const char *digest, epg_error *err)
+{
+    EPG_CLEANUP(epg_store_entry_free) epg_store_entry entry = {0};
+    if (epg_store_find(self->store, name, &entry, err) != EPG_OK) {
+        return epg_fail_as(err, EPG_ERR_USAGE, "the git history no longer fits this Run");
+    }
+    if (strcmp(entry.digest, digest) != 0) {
+        return epg_fail(err, EPG_ERR_USAGE,
+                        "the git history no longer fits this Run: %s is %s there and %s in the ledger", name,
+                        entry.digest, digest);
+    }
+    return EPG_OK;
+}
+
+/* The snapshots are those of the ledger; one that was taken and not charged is given back. */
+static epg_code check_store(epg_run_state *self, epg_error *err)
+{
+    const epg_history *history = self->history;
+    char id[EPG_SUBMISSION_ID_TEXT];
+    EPG_TRY(check_snapshot(self, "initial", history->initial_digest, err));
+    for (size_t i = 0; i < history->submission_count; i++) {
+        epg_submission_id(i + 1, id);
+        EPG_TRY(check_snapshot(self, id, history->submissions[i].facts.program_digest, err));
+    }
+    epg_submission_id(history->submission_count + 1, id);
+    return epg_store_drop(self->store, id, err);
+}
+
+/* What the Host may have died before doing for the last one that was published. */
+static epg_code restore_publications(epg_run_state *self, epg_error *err)
+{
+    const epg_history *history = self->history;
+    const epg_submission *last = NULL;
+    self->retention = epg_retention_new(self->config->bulk_feedback_retention_bytes);
+    for (size_t i = 0; i < history->submission_count; i++) {
+        const epg_submission *facts = epg_session_submission(&self->session, i + 1);
+        if (facts->state != EPG_SUBMISSION_PUBLISHED) {
+            continue;
+        }
+        EPG_TRY(epg_retention_restore(self->retention, self->publisher, facts->number, err));
+        epg_run_note_best(self, facts);
+        last = facts;
+    }
+    if (last == NULL) {
+        return EPG_OK;
+    }
+    char id[EPG_SUBMISSION_ID_TEXT];
+    epg_submission_id(last->number, id);
+    EPG_TRY(epg_publish_latest(self->publisher, last, &self->evidence, err));
+    EPG_TRY(epg_retention_apply(self->retention, self->publisher, last->number, &self->evidence, err));
+    epg_evaluation_discard_records(self->pool, id);
+    return EPG_OK;
+}
+
+epg_code epg_run_reopen(epg_run_state *self, epg_error *err)
+{
+    bool torn = false;
+    self->workspace = epg_format("%s/workspace", self->path);
+    EPG_TRY(open_pool(self, err));
+    EPG_TRY(fits(self, err));
+    EPG_AUTO_FREE char *history = epg_format("%s/history.git", self->path);
+    if (epg_store_open(history, &self->store, err) != EPG_OK) {
+        return epg_fail_as(err, EPG_ERR_USAGE, "the git history can't be used");
+    }
+    EPG_TRY(check_store(self, err));
+    EPG_TRY(epg_run_evidence_open(self, err));
+    EPG_TRY(epg_ledger_open(self->run, &self->ledger, &torn, err));
+    EPG_TRY(epg_publisher_open(self->run, &self->publisher, err));
+    EPG_TRY(keep_records(self, err));
+    EPG_TRY(plan_training(self, err));
+    return restore_publications(self, err);
+}
+
+/* The task text, with what has happened so far, for an Agent that is started again. */
+epg_code epg_run_prepare_again(epg_run_state *self, double seconds_left, epg_error *err)
+{
+    const epg_session *session = &self->session;
+    epg_task_progress progress = {.submissions = self->shown.submissions,
+                                  .episodes_remaining = session->episodes_remaining,
+                                  .submissions_remaining = epg_session_submissions_remaining(session),
+                                  .seconds_remaining = seconds_left};
+    char id[EPG_SUBMISSION_ID_TEXT];
+    for (size_t i = 0; i < session->submission_count; i++) {
+        if (session->submissions[i].state == EPG_SUBMISSION_PUBLISHED) {
+            epg_submission_id(session->submissions[i].number, id);
+            progress.last_submission = id;
+            progress.last_score = session->submissions[i].score;
+        }
+    }
+    task_text(self, &self->task);
+    epg_task_resume_note(&progress, &self->task);
+    EPG_TRY(build_invocation(self, &self->task, err));
+    return write_task(self, err);
+}
