@@ -94,20 +94,18 @@ static epg_code move_aside(int run, int dir, const char *name, const char *path,
     return EPG_OK;
 }
 
-/* Sets the owner's rights to all, when they are less. */
-static epg_code admit_ourselves(int fd, const char *path, epg_evidence_list *evidence, epg_error *err)
+/* Sets the mode back to what it was made with, when the owner's rights are less than all. */
+static epg_code admit_ourselves(int fd, mode_t mode, const char *path, epg_evidence_list *evidence, epg_error *err)
 {
     struct stat info;
     if (fstat(fd, &info) != 0) {
         return epg_fail_errno(err, errno, "can't look at '%s'", path);
     }
-    mode_t mode = info.st_mode & 07777;
-    if ((mode & 0700) == 0700) {
+    if ((info.st_mode & 0700) == 0700) {
         return EPG_OK;
     }
-    epg_evidence_note(evidence, path, "its mode was %03o", (unsigned)mode);
-    return epg_io_fchmod(fd, mode | 0700) == 0 ? EPG_OK
-                                               : epg_fail_errno(err, errno, "can't set the mode of '%s'", path);
+    epg_evidence_note(evidence, path, "its mode was %03o; set back", (unsigned)(info.st_mode & 0777));
+    return epg_io_fchmod(fd, mode) == 0 ? EPG_OK : epg_fail_errno(err, errno, "can't set the mode of '%s'", path);
 }
 
 static epg_code make_again(int parent, const char *name, mode_t mode, const char *path, epg_evidence_list *evidence,
@@ -126,7 +124,7 @@ epg_code epg_contested_directory(int run, int parent, const char *name, mode_t m
     for (int i = 0; i < TRIES; i++) {
         EPG_AUTO_CLOSE int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         if (fd >= 0) {
-            EPG_TRY(admit_ourselves(fd, path, evidence, err));
+            EPG_TRY(admit_ourselves(fd, mode, path, evidence, err));
             *out = epg_take_fd(&fd);
             return EPG_OK;
         }
