@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The demo agent: it improves a Policy Program by trial and Feedback. No model, no network, no knowledge of the task.
 
-    agent.py [SEED]        started by `evopolicygym run ... -- python3 agents/demo/agent.py`
+    demo_agent.py [SEED]        started by `evopolicygym run ... -- python3 agents/demo/demo_agent.py`
 
 It plays any Benchmark that shows a vector of numbers and takes the Actions 0 and 1. Its Programs all decide alike:
 weigh the numbers, add them up, and answer 1 when the sum is above zero. What it looks for is the weights:
