@@ -110,9 +110,14 @@ static epg_code send_parts(epg_channel *channel, struct iovec *parts, size_t cou
     return EPG_OK;
 }
 
-static void *unconst(const void *data)
+/* struct iovec serves reading and writing: its pointer is to non-const. */
+static struct iovec part(const void *data, size_t size)
 {
-    return (void *)(uintptr_t)data; /* struct iovec serves reading and writing */
+    union {
+        const void *given;
+        void *wanted;
+    } same = {.given = data};
+    return (struct iovec){same.wanted, size};
 }
 
 epg_code epg_channel_send2(epg_channel *channel, uint8_t type, uint32_t sequence, epg_span head, epg_span tail,
@@ -129,7 +134,7 @@ epg_code epg_channel_send2(epg_channel *channel, uint8_t type, uint32_t sequence
     epg_write_be32(start, (uint32_t)(HEAD_REST + head.size + tail.size));
     start[LENGTH_SIZE] = type;
     epg_write_be32(start + LENGTH_SIZE + 1, sequence);
-    struct iovec parts[3] = {{start, sizeof start}, {unconst(head.data), head.size}, {unconst(tail.data), tail.size}};
+    struct iovec parts[3] = {part(start, sizeof start), part(head.data, head.size), part(tail.data, tail.size)};
     epg_code code = send_parts(channel, parts, EPG_COUNT(parts), deadline, err);
     channel->broken = code != EPG_OK;
     return code;

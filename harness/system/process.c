@@ -134,15 +134,24 @@ static spawn_step prepare_child(const spawn_plan *plan)
     return STEP_EXEC;
 }
 
+/* execve takes pointers to non-const for history's sake, and writes nothing. */
+static char *const *words(const char *const *list)
+{
+    union {
+        const char *const *given;
+        char *const *wanted;
+    } same = {.given = list};
+    return same.wanted;
+}
+
 static _Noreturn void run_child(const spawn_plan *plan)
 {
     static const char *const nothing[] = {NULL};
     reset_signals();
     spawn_status status = {.step = prepare_child(plan)};
     if (status.step == STEP_EXEC) {
-        const char *const *environment = plan->spawn->environment == NULL ? nothing : plan->spawn->environment;
-        /* execve takes pointers to non-const for history's sake and writes nothing. */
-        (void)execve(plan->program, (char *const *)(uintptr_t)plan->spawn->argv, (char *const *)(uintptr_t)environment);
+        (void)execve(plan->program, words(plan->spawn->argv),
+                     words(plan->spawn->environment == NULL ? nothing : plan->spawn->environment));
     }
     status.error = errno;
     (void)!write(plan->status, &status, sizeof status);

@@ -88,7 +88,7 @@ static void descriptors(void)
     DIR *directory = opendir("/proc/self/fd");
     const struct dirent *entry = NULL;
     while ((entry = readdir(directory)) != NULL) {
-        int fd = atoi(entry->d_name);
+        int fd = (int)strtol(entry->d_name, NULL, 10);
         if (entry->d_name[0] != '.' && fd != dirfd(directory)) {
             (void)printf("%d ", fd);
         }
@@ -222,7 +222,7 @@ static void stopped(void)
 int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "";
-    int number = argc > 2 ? atoi(argv[2]) : 0;
+    int number = argc > 2 ? (int)strtol(argv[2], NULL, 10) : 0;
     end_of_life = now() + LIFETIME;
     bound_life();
     if (strcmp(what, "exit") == 0) {

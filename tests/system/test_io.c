@@ -69,7 +69,7 @@ static bool record_is_there(void)
 static char *temporary_content(void)
 {
     EPG_AUTO_FREE char *order = epg_format("cat %s/run/%s* 2>/dev/null", home_path, EPG_FILE_TEMPORARY);
-    FILE *pipe = popen(order, "re");
+    FILE *pipe = popen(order, "re"); /* NOLINT(cert-env33-c) */
     char text[64] = "";
     ck_assert_ptr_nonnull(pipe);
     (void)!fgets(text, sizeof text, pipe);

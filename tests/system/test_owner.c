@@ -212,7 +212,7 @@ START_TEST(finish_ends_a_hostile_tree_whole)
 }
 END_TEST
 
-/* Starts `epg-test-host own epg-test-tree WHAT NUMBER` in a process group of its own. */
+/* Starts `epg-test-host own epg-test-tree WHAT NUMBER` in a session of its own. */
 static pid_t start_host(epg_test_command *command, const char *what, const char *number, pid_t *monitor)
 {
     EPG_AUTO_FREE char *tree = epg_test_program("epg-test-tree");
@@ -220,13 +220,10 @@ static pid_t start_host(epg_test_command *command, const char *what, const char 
     epg_test_command_make(command, "epg-test-host", "own", tree);
     command->argv[3] = what;
     command->argv[4] = number;
-    pid_t host = fork();
-    if (host == 0) {
-        (void)setpgid(0, 0);
-        (void)dup2(command->write, 1);
-        (void)execv(command->program, (char *const *)(uintptr_t)command->argv);
-        _exit(127);
-    }
+    command->spawn.new_session = true;
+    epg_process host;
+    epg_error err = {0};
+    epg_assert_ok(epg_process_spawn(&command->spawn, &host, &err), &err);
     epg_test_command_started(command);
     /* The pids from the Host and "ready" from the tree, in any order. */
     for (bool ready = false; !ready || *monitor == 0;) {
@@ -238,7 +235,8 @@ static pid_t start_host(epg_test_command *command, const char *what, const char 
             *monitor = (pid_t)strtol(line, NULL, 10);
         }
     }
-    return host;
+    (void)close(host.pidfd);
+    return host.pid;
 }
 
 static void expect_end_of(pid_t monitor)
