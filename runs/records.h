@@ -1,4 +1,4 @@
-/* The documents of a Run: directory layout, run.json, reports, invocation.json (CONTRACTS section 9).
+/* The documents of a Run: directory layout, run.json and the reports (CONTRACTS section 9).
  *
  * Each document has the keys of the published schemas; what is ours in addition stands under a key of its own, so that
  * readers of those schemas find all they know. All are written atomically (system/files.h), mode 0400. */
