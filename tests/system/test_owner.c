@@ -110,8 +110,8 @@ START_TEST(the_command_gets_what_it_was_to_get)
     int ends[2];
     ck_assert_int_eq(pipe2(ends, O_CLOEXEC), 0);
     epg_fd_map fds[] = {{ends[1], 1}, {in, 0}, {in, 9}};
-    const char *argv[] = {"sh", "-c", "cat; pwd; echo $A; echo \"$1\"; ls /proc/$$/fd | tr '\\n' ' '; exit 3",
-                          "sh", "--", NULL};
+    EPG_AUTO_FREE char *tree = epg_test_program("epg-test-tree");
+    const char *argv[] = {"sh", "-c", "cat; pwd; echo $A; echo \"$1\"; exec $2 descriptors", "sh", "--", tree, NULL};
     const char *environment[] = {"A=a b", "PATH=/usr/bin:/bin", NULL};
     epg_spawn spawn = {.argv = argv,
                        .environment = environment,
@@ -127,11 +127,10 @@ START_TEST(the_command_gets_what_it_was_to_get)
     epg_test_expect_line(ends[0], real);
     epg_test_expect_line(ends[0], "a b");
     epg_test_expect_line(ends[0], "--");
-    char line[64] = "";
-    ck_assert(!epg_test_read_line(ends[0], line, sizeof line)); /* the end comes with the command's end */
-    ck_assert_str_eq(line, "0 1 2 9 ");
+    epg_test_expect_line(ends[0], "0 1 2 9 ");
+    epg_test_expect_end(ends[0]); /* the command's end is the end: the monitor holds nothing of it */
     poll_until(&owned, &owned.finished);
-    ck_assert_int_eq(owned.exit.code, 3);
+    ck_assert_int_eq(owned.exit.code, 0);
     epg_assert_ok(epg_owned_finish(&owned, epg_deadline_after_ns(long_time), &err), &err);
     (void)close(ends[0]);
     epg_test_directory_free(directory);
@@ -239,10 +238,12 @@ static pid_t start_host(epg_test_command *command, const char *what, const char 
     return host.pid;
 }
 
+/* A Host that was done before it was killed has reaped its monitor itself. */
 static void expect_end_of(pid_t monitor)
 {
-    int status = -1;
-    ck_assert_int_eq(waitpid(monitor, &status, 0), monitor);
+    int status = 0;
+    pid_t got = waitpid(monitor, &status, 0);
+    ck_assert(got == monitor || (got < 0 && errno == ECHILD));
     ck_assert_int_eq(status, 0);
     epg_test_no_child_left();
 }
