@@ -166,6 +166,15 @@ epg_option *epg_option_find(epg_options *options, const char *name)
     return option;
 }
 
+void epg_option_default(epg_options *options, const char *name, const char *value)
+{
+    epg_option *option = epg_option_find(options, name);
+    if (!option->given && value != NULL) {
+        option->given = true;
+        option->value = value;
+    }
+}
+
 void epg_options_help(const epg_options *options, epg_buffer *out)
 {
     enum { COLUMN = 30 };

@@ -42,6 +42,9 @@ void epg_options_free(epg_options *options);
 epg_option *epg_option_find(epg_options *options, const char *name); /* aborts on a name not in the table */
 void epg_options_help(const epg_options *options, epg_buffer *out);  /* the "Options:" lines of --help */
 
+/* Makes an option that was not given stand as if given with `value` (borrowed; NULL does nothing). */
+void epg_option_default(epg_options *options, const char *name, const char *value);
+
 /* Typed readings of a VALUE option; untouched when it was not given. Errors name the option. */
 epg_code epg_option_u64(epg_options *options, const char *name, unsigned long long min, unsigned long long max,
                         unsigned long long *out, epg_error *err);

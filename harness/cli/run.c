@@ -1,4 +1,5 @@
 /* `evopolicygym run`: an Agent improves a Program. */
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -7,7 +8,11 @@
 #include "cli/cli.h"
 #include "cli/outcome.h"
 #include "cli/setup.h"
+#include "programs/store.h"
+#include "runs/records.h"
+#include "runs/request.h"
 #include "runs/run.h"
+#include "system/files.h"
 
 static const char usage[] =
     "Usage: evopolicygym run RUN --benchmark SPEC --program DIR [OPTIONS] -- AGENT-COMMAND...\n\n"
@@ -18,10 +23,17 @@ static const char examples[] =
     "  evopolicygym run out/first --benchmark cartpole --program programs/examples/cartpole \\\n"
     "      --episode-budget 60 --validation-episodes 20 --assessment-episodes 50 \\\n"
     "      -- python3 agents/demo/demo_agent.py\n"
+    "  evopolicygym run out/again --like out/first --seed 7 --execution process --allow-unsafe-process\n"
     "  evopolicygym run out/second -b cartpole -p my-program -- my-agent --task '{instructions}'\n";
+
+enum { CONFIG_MAX = 1024 * 1024 };
 
 static epg_code read_agent(epg_options *options, epg_run_request *request, epg_error *err)
 {
+    request->agent.environment = environ;
+    if (options->rest_count == 0 && request->agent.command_count > 0) {
+        return EPG_OK; /* --like gave it */
+    }
     if (options->rest_count == 0) {
         return epg_fail(err, EPG_ERR_USAGE, "name the Agent's command after --: evopolicygym run RUN ... -- my-agent");
     }
@@ -33,7 +45,6 @@ static epg_code read_agent(epg_options *options, epg_run_request *request, epg_e
     request->agent.inherit_count = inherit->value_count;
     request->agent.secret = (const char *const *)secret->values;
     request->agent.secret_count = secret->value_count;
-    request->agent.environment = environ;
     return EPG_OK;
 }
 
@@ -72,34 +83,124 @@ static epg_code run(epg_options *options, epg_run_request *request, bool *negati
     return epg_outcome_tell(request->directory, &outcome, epg_option_find(options, "json")->given, negative, err);
 }
 
+/* What --like takes over from another Run; everything borrows from `history` and `stored`. */
+typedef struct likeness {
+    epg_history history;
+    epg_stored_request stored;
+    bool given;
+} likeness;
+
+static void likeness_free(likeness *like)
+{
+    epg_stored_request_free(&like->stored);
+    epg_history_free(&like->history);
+}
+
+/* The other Run's settings stand where no flag was given; its acknowledgements are not taken over. */
+static epg_code read_likeness(epg_options *options, likeness *out, epg_error *err)
+{
+    const epg_option *like = epg_option_find(options, "like");
+    if (!like->given) {
+        return EPG_OK;
+    }
+    EPG_AUTO_CLOSE int run = -1;
+    EPG_TRY(epg_run_directory_open(like->value, &run, err));
+    if (epg_history_read(run, &out->history, err) != EPG_OK) {
+        return epg_fail_as(err, EPG_ERR_USAGE, "--like %s", like->value);
+    }
+    if (out->history.request == NULL) {
+        return epg_fail(err, EPG_ERR_USAGE, "--like %s: that Run has no config.json; use --config with its \"config\"",
+                        like->value);
+    }
+    const json_t *request = out->history.request;
+    const json_t *benchmark = json_object_get(request, "benchmark");
+    const json_t *execution = json_object_get(request, "execution");
+    epg_option_default(options, "benchmark", json_string_value(json_object_get(benchmark, "spec")));
+    epg_option_default(options, "benchmark-python", json_string_value(json_object_get(benchmark, "python")));
+    epg_option_default(options, "execution", json_string_value(json_object_get(execution, "profile")));
+    epg_option_default(options, "python", json_string_value(json_object_get(execution, "python")));
+    out->given = true;
+    return EPG_OK;
+}
+
+static epg_code read_config(epg_options *options, const likeness *like, epg_config *config, epg_error *err)
+{
+    const epg_option *file = epg_option_find(options, "config");
+    epg_config_init(config);
+    if (like->given) {
+        EPG_TRY(epg_config_from_json(config, json_object_get(like->history.request, "config"), "--like", err));
+    }
+    if (file->given) {
+        EPG_AUTO_BUFFER text = {0};
+        EPG_AUTO_JSON *document = NULL;
+        if (epg_file_read(AT_FDCWD, file->value, CONFIG_MAX, &text, err) != EPG_OK ||
+            epg_json_parse(epg_buffer_span(&text), file->value, &document, err) != EPG_OK) {
+            return epg_fail_as(err, EPG_ERR_USAGE, "--config");
+        }
+        EPG_TRY(epg_config_from_json(config, document, file->value, err));
+    }
+    EPG_TRY(epg_config_from_options(config, options, err));
+    return epg_config_resolve(config, err);
+}
+
+static epg_code read_program(epg_options *options, const likeness *like, epg_program *out, const char **origin,
+                             epg_error *err)
+{
+    const epg_option *from = epg_option_find(options, "program");
+    *origin = from->value;
+    if (from->given) {
+        if (epg_program_capture_path(from->value, &epg_program_default_limits, out, err) != EPG_OK) {
+            return epg_fail_as(err, EPG_ERR_USAGE, "--program");
+        }
+        return EPG_OK;
+    }
+    if (!like->given) {
+        return epg_fail(err, EPG_ERR_USAGE, "name the Program to start from: --program DIR");
+    }
+    EPG_AUTO_FREE char *path = epg_format("%s/history.git", epg_option_find(options, "like")->value);
+    epg_store *store = NULL;
+    *origin = epg_option_find(options, "like")->value;
+    epg_code code = epg_store_open(path, &store, err);
+    if (code == EPG_OK) {
+        code = epg_store_load(store, "initial", out, err);
+        epg_store_close(store);
+    }
+    return code == EPG_OK ? EPG_OK : epg_fail_as(err, EPG_ERR_USAGE, "--like");
+}
+
+static epg_code take_likeness(const epg_options *options, likeness *like, epg_run_request *request, epg_error *err)
+{
+    if (!like->given || options->rest_count > 0) {
+        return EPG_OK;
+    }
+    epg_run_again_request again = {0};
+    EPG_TRY(epg_stored_request_read(NULL, &like->history, &again, &like->stored, err));
+    request->agent = like->stored.request.agent;
+    return EPG_OK;
+}
+
 static epg_code read_and_run(epg_options *options, bool *negative, epg_error *err)
 {
     EPG_CLEANUP(epg_config_free) epg_config config = {0};
     EPG_CLEANUP(epg_setup_free) epg_setup setup = {0};
     EPG_CLEANUP(epg_program_free) epg_program program = {0};
+    EPG_CLEANUP(likeness_free) likeness like = {0};
     epg_run_request request = {.directory = options->operands[0], .agent_profile = EPG_PROFILE_PROCESS};
-    epg_config_init(&config);
-    EPG_TRY(epg_config_from_options(&config, options, err));
-    EPG_TRY(epg_config_resolve(&config, err));
+    EPG_TRY(read_likeness(options, &like, err));
+    EPG_TRY(read_config(options, &like, &config, err));
+    EPG_TRY(take_likeness(options, &like, &request, err));
     EPG_TRY(read_agent(options, &request, err));
     EPG_TRY(read_on_exit(options, &request.best_on_exit, err));
     if (epg_option_find(options, "progress")->given) {
         EPG_TRY(epg_progress_mode_parse(epg_option_find(options, "progress")->value, &request.progress, err));
     }
-    const epg_option *from = epg_option_find(options, "program");
-    if (!from->given) {
-        return epg_fail(err, EPG_ERR_USAGE, "name the Program to start from: --program DIR");
-    }
-    if (epg_program_capture_path(from->value, &epg_program_default_limits, &program, err) != EPG_OK) {
-        return epg_fail_as(err, EPG_ERR_USAGE, "--program");
-    }
+    EPG_TRY(read_program(options, &like, &program, &request.initial_origin, err));
     EPG_TRY(epg_setup_read(options, &setup, err));
     epg_skill *skills = NULL;
     size_t count = 0;
     epg_code code = read_skills(options, &skills, &count, err);
     if (code == EPG_OK) {
         request.initial = &program;
-        request.initial_origin = from->value;
         request.config = &config;
         request.pool = &setup.pool;
         request.skills = skills;
@@ -122,6 +223,14 @@ epg_code epg_cmd_run(int argc, char **argv, bool *negative, epg_error *err)
          .kind = EPG_OPTION_VALUE,
          .value_name = "DIR",
          .help = "the Program that the Agent starts from"},
+        {.name = "config",
+         .kind = EPG_OPTION_VALUE,
+         .value_name = "FILE",
+         .help = "JSON with the members that run.json records under \"config\"; flags\ngo before it"},
+        {.name = "like",
+         .kind = EPG_OPTION_VALUE,
+         .value_name = "RUN",
+         .help = "all settings of another Run: Benchmark, Program, config, Agent;\nflags go before them"},
         {.name = "skill",
          .kind = EPG_OPTION_LIST,
          .value_name = "DIR",
