@@ -90,6 +90,10 @@ epg_code epg_store_attach(epg_store *store, epg_error *err)
 void epg_store_close(epg_store *store)
 {
     if (store != NULL) {
+        if (store->note_count > 0) {
+            (void)epg_store_write_notes(store, NULL); /* a note says again what the Run's record says */
+        }
+        epg_store_forget_notes(store);
         detach(store);
         epg_pack_free(store->pack);
         epg_close_cleanup(&store->packs);

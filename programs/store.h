@@ -5,9 +5,10 @@
  * Submission, Program-Digest and what the caller adds; what is known later (score, Episodes) is a note. Time is given
  * and the author fixed, so that the same history gives the same commit ids.
  *
- * What a function wrote is durable when it returns: objects, refs and the directories that name them are synced. One
- * process at a time writes a store (the Run's own lock sees to that); any number may read. A tag can be moved by
- * whoever can write the files: compare the digest that load or find returns with the one in the Run's record. */
+ * What a function wrote is durable when it returns, but for notes (see there): objects, refs and the directories that
+ * name them are synced. One process at a time writes a store (the Run's own lock sees to that); any number may read. A
+ * tag can be moved by whoever can write the files: compare the digest that load or find returns with the one in the
+ * Run's record. */
 #ifndef EPG_PROGRAMS_STORE_H
 #define EPG_PROGRAMS_STORE_H
 
@@ -35,9 +36,13 @@ epg_code epg_store_drop(epg_store *store, const char *name, epg_error *err);
 /* Reads the snapshot of a tag back and checks it against the digest in its commit: INVALID when it was altered. */
 epg_code epg_store_load(epg_store *store, const char *name, epg_program *out, epg_error *err);
 
-/* Adds or replaces a note (refs/notes/commits) on a tag's commit: the score and Episodes, known later. */
+/* Adds or replaces a note (refs/notes/commits) on a tag's commit: the score and Episodes, known later. Notes wait in
+ * memory and are written together: by write_notes, by find and each, by close (which can't tell of a failure), and by
+ * maintain when there are some. Notes that a crash lost can be given again; one that is there already changes nothing.
+ */
 epg_code epg_store_note(epg_store *store, const char *name, const char *text, int64_t time_unix_seconds,
                         epg_error *err);
+epg_code epg_store_write_notes(epg_store *store, epg_error *err);
 
 /* What a tag's commit says, without its Program. */
 typedef struct epg_store_entry {
@@ -59,8 +64,8 @@ epg_code epg_store_each(epg_store *store, epg_store_visit *visit, void *context,
  * passes. */
 epg_code epg_store_diff(epg_store *store, const char *from, const char *to, epg_buffer *out, epg_error *err);
 
-/* Keeps a growing store fast: joins small packs and packs refs when there are many, else does nothing. To be called
- * after each commit or so; the work a call is bounded. */
+/* Keeps a growing store fast: writes notes, joins small packs and packs refs when there are many, else does nothing.
+ * To be called after each commit or so; the work a call is bounded. */
 epg_code epg_store_maintain(epg_store *store, epg_error *err);
 
 #endif

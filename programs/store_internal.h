@@ -11,13 +11,18 @@
 #define EPG_STORE_TAGS "refs/tags/"
 #define EPG_STORE_NOTES "refs/notes/commits"
 
+typedef struct epg_store_note_waiting epg_store_note_waiting;
+
 struct epg_store {
     char *path;
     git_repository *repo;
     git_odb *odb;
-    epg_pack *pack; /* objects to be written; NULL until the first */
-    int directory;  /* of the repository */
-    int packs;      /* objects/pack */
+    epg_pack *pack;                /* objects to be written; NULL until the first */
+    epg_store_note_waiting *notes; /* waiting to be written together */
+    size_t note_count;
+    int64_t note_time;
+    int directory; /* of the repository */
+    int packs;     /* objects/pack */
 };
 
 /* Cleanups for what libgit2 owns. */
@@ -62,6 +67,8 @@ epg_code epg_store_sync_ref(epg_store *store, const char *name, epg_error *err);
 epg_code epg_store_pack_refs(epg_store *store, epg_error *err);
 epg_code epg_store_get_tag(epg_store *store, const char *name, git_oid *out, epg_error *err);
 epg_code epg_store_check_name(const char *name, epg_error *err);
+
+void epg_store_forget_notes(epg_store *store);
 
 /* The digest that a commit's message claims. */
 epg_code epg_store_claimed_digest(const git_commit *commit, char digest[EPG_DIGEST_TEXT], epg_error *err);

@@ -15,7 +15,7 @@
 #include "system/files.h"
 #include "system/io.h"
 
-enum { MANY_PACKS = 48, MANY_REFS = 64, AT_LEAST_JOINED = 24, MAX_JOINED_BYTES = 64 * 1024 * 1024 };
+enum { MANY_NOTES = 16, MANY_PACKS = 48, MANY_REFS = 64, AT_LEAST_JOINED = 24, MAX_JOINED_BYTES = 64 * 1024 * 1024 };
 
 typedef struct pack_file {
     char *name; /* without its suffix */
@@ -163,6 +163,9 @@ epg_code epg_store_maintain(epg_store *store, epg_error *err)
 {
     size_t loose = 0;
     EPG_AUTO_CLOSE int tags = -1;
+    if (store->note_count >= MANY_NOTES) {
+        EPG_TRY(epg_store_write_notes(store, err));
+    }
     EPG_TRY(join_packs(store, err));
     EPG_TRY(epg_dir_open_beneath(store->directory, "refs/tags", &tags, err));
     EPG_TRY(each_name(tags, count_name, &loose, err));

@@ -153,6 +153,7 @@ epg_code epg_store_find(epg_store *store, const char *name, epg_store_entry *out
 {
     EPG_AUTO_GIT(git_commit) *commit = NULL;
     EPG_AUTO_GIT(git_note) *note = NULL;
+    EPG_TRY(epg_store_write_notes(store, err));
     EPG_TRY(lookup(store, name, &commit, err));
     int failed = git_note_read(&note, store->repo, EPG_STORE_NOTES, git_commit_id(commit));
     if (failed != 0 && failed != GIT_ENOTFOUND) {
@@ -289,6 +290,7 @@ static epg_code visit_one(epg_store *store, const listing *list, const tag *whic
 epg_code epg_store_each(epg_store *store, epg_store_visit *visit, void *context, epg_error *err)
 {
     EPG_CLEANUP(listing_free) listing list = {0};
+    EPG_TRY(epg_store_write_notes(store, err));
     EPG_TRY(list_tags(store, &list, err));
     EPG_TRY(list_notes(store, &list, err));
     for (size_t i = 0; i < list.count; i++) {

@@ -16,7 +16,7 @@
 #include "store/git.h"
 #include "support/support.h"
 
-enum { WHEN = 1700000000, PACKS = 60 };
+enum { WHEN = 1700000000, PACKS = 48 };
 
 static char *directory;
 static char *path; /* the store of the current try */
@@ -73,7 +73,8 @@ static epg_code step_commit(epg_store *store)
 
 static epg_code step_note(epg_store *store)
 {
-    return epg_store_note(store, "submission-000001", "Score: 1\n", WHEN, &err);
+    epg_code code = epg_store_note(store, "submission-000001", "Score: 1\n", WHEN, &err);
+    return code == EPG_OK ? epg_store_write_notes(store, &err) : code;
 }
 
 static epg_code step_drop(epg_store *store)
@@ -93,10 +94,10 @@ static const struct step {
     const char *count; /* of commits on main, once it is done */
     const char *note;
 } steps[] = {
-    {"commit", step_commit, "61\n", ""},
-    {"note", step_note, "60\n", "Score: 1\n"},
-    {"drop", step_drop, "59\n", ""},
-    {"maintain", step_maintain, "60\n", ""},
+    {"commit", step_commit, "49\n", ""},
+    {"note", step_note, "48\n", "Score: 1\n"},
+    {"drop", step_drop, "47\n", ""},
+    {"maintain", step_maintain, "48\n", ""},
 };
 
 typedef enum way { WAY_KILL, WAY_TORN, WAY_FAIL, WAY_INSIDE, WAYS } way;
@@ -170,7 +171,7 @@ static int take_plainly(const void *context)
     epg_store *store = NULL;
     epg_program back = {0};
     if (epg_store_open(path, &store, &err) != EPG_OK || step->take(store) != EPG_OK ||
-        epg_store_load(store, "submission-000059", &back, &err) != EPG_OK) {
+        epg_store_load(store, "submission-000047", &back, &err) != EPG_OK) {
         (void)fprintf(stderr, "%s again: %s\n", step->name, err.text);
         return 1;
     }
@@ -190,9 +191,12 @@ static bool try_point(const attempt *self)
     epg_assert_sound(path);
     int again = in_child(take_plainly, self->step);
     ck_assert_msg(again == 0, "%s, point %u, way %d", self->step->name, self->point, (int)self->way);
-    epg_assert_sound(path);
-    epg_assert_git(path, "rev-list --count main", self->step->count);
-    epg_assert_git(path, "notes show submission-000001 2>/dev/null || true", self->step->note);
+    EPG_AUTO_FREE char *found =
+        epg_test_shell("exec 2>&1; cd '%s'; git fsck --strict --full --no-dangling; git rev-list --count main;"
+                       "git notes show submission-000001 2>/dev/null || true",
+                       path);
+    EPG_AUTO_FREE char *expected = epg_format("%s%s", self->step->count, self->step->note);
+    ck_assert_str_eq(found, expected);
     return died || WEXITSTATUS(status) == 1;
 }
 

@@ -142,17 +142,17 @@ END_TEST
 
 START_TEST(a_damaged_pack_is_told_and_nothing_is_removed)
 {
-    for (int i = 0; i < 23; i++) {
+    for (int i = 0; i < 47; i++) {
         commit_number(i);
     }
     EPG_AUTO_FREE char *damaged = epg_test_shell("cd '%s/objects/pack'; p=$(ls *.pack | head -1); chmod u+w $p;"
                                                  "printf X | dd of=$p bs=1 seek=13 conv=notrunc status=none",
                                                  path);
     size_t before = files_in("objects/pack", ".pack");
-    commit_number(23);
+    commit_number(47);
     epg_assert_code(epg_store_maintain(store, &err), EPG_ERR_INVALID, &err);
     ck_assert_uint_eq(files_in("objects/pack", ".pack"), before + 2);
-    commit_number(24);
+    commit_number(48);
 }
 END_TEST
 

@@ -327,7 +327,10 @@ START_TEST(notes_are_added_and_replaced)
     ck_assert_int_eq(entry.time_unix_seconds, WHEN);
     epg_store_entry_free(&entry);
     epg_assert_ok(epg_store_note(store, "initial", "Score: 1.0\n", WHEN + 1, &err), &err);
+    epg_assert_ok(epg_store_write_notes(store, &err), &err);
+    epg_assert_ok(epg_store_note(store, "initial", "Score: 0.5\n", WHEN + 2, &err), &err);
     epg_assert_ok(epg_store_note(store, "initial", "Score: 2.0\n", WHEN + 2, &err), &err);
+    epg_assert_ok(epg_store_write_notes(store, &err), &err);
     epg_assert_ok(epg_store_note(store, "initial", "Score: 2.0\n", WHEN + 3, &err), &err);
     reopen();
     epg_assert_ok(epg_store_find(store, "initial", &entry, &err), &err);
@@ -349,6 +352,7 @@ START_TEST(notes_of_git_are_kept_and_replaced)
     EPG_AUTO_FREE char *second = git("-c user.name=x -c user.email=x@x notes add -m theirs submission-000001");
     reopen();
     epg_assert_ok(epg_store_note(store, "submission-000001", "ours\n", WHEN, &err), &err);
+    epg_assert_ok(epg_store_write_notes(store, &err), &err);
     assert_git("notes show initial", "theirs\n");
     assert_git("notes show submission-000001", "ours\n");
     EPG_AUTO_FREE char *third = git("-c user.name=x -c user.email=x@x notes add -f -m again submission-000001");
@@ -367,7 +371,11 @@ START_TEST(many_notes_stay_in_gits_order)
         EPG_AUTO_FREE char *text = epg_format("%d\n", i);
         commit_text(name, text);
         epg_assert_ok(epg_store_note(store, name, text, WHEN, &err), &err);
+        if (i % 7 == 0) {
+            epg_assert_ok(epg_store_write_notes(store, &err), &err);
+        }
     }
+    reopen(); /* closing writes what waits */
     assert_git("fsck --strict --full", "");
     assert_git("notes show submission-000017", "17\n");
     EPG_AUTO_FREE char *count = git("notes list");
