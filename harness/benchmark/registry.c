@@ -5,6 +5,7 @@
 #include "base/options.h"
 #include "base/text.h"
 #include "benchmark/benchmark.h"
+#include "benchmark/library.h"
 
 enum { NAMES_MAX = 64 };
 
@@ -50,12 +51,14 @@ static epg_code open_builtin(const char *text, epg_benchmark **out, epg_error *e
 
 epg_code epg_benchmark_open(const char *text, const epg_benchmark_options *options, epg_benchmark **out, epg_error *err)
 {
-    (void)options;
     if (text[0] == '\0') {
         return epg_fail(err, EPG_ERR_USAGE,
                         "the benchmark's name is empty; \"evopolicygym benchmark list\" names them");
     }
-    static const char *const kinds[] = {"cmd:", "python:", "lib:"};
+    if (epg_starts_with(text, "lib:")) {
+        return epg_library_open(text + strlen("lib:"), options->source_root, out, err);
+    }
+    static const char *const kinds[] = {"cmd:", "python:"};
     for (size_t i = 0; i < EPG_COUNT(kinds); i++) {
         if (epg_starts_with(text, kinds[i])) {
             return not_yet(kinds[i], err);

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
+#include "benchmark/defaults.h"
 #include "environments/testing.h"
 
 enum { FAULT_ACTION = 99 };
@@ -32,7 +33,7 @@ static epg_code plan(epg_benchmark *benchmark, const char *split, uint64_t seed,
                      epg_error *err)
 {
     (void)benchmark;
-    return epg_simple_episodes("one-step", split, seed, count, out, err);
+    return epg_default_episodes("one-step", split, seed, count, out, err);
 }
 
 static epg_code open_environment(epg_benchmark *benchmark, const epg_episode_spec *episode, epg_environment **out,

@@ -1,15 +1,14 @@
 #include "environments/simple.h"
 
-#include <math.h>
 #include <stdalign.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/hash.h"
 #include "base/memory.h"
-#include "base/text.h"
+#include "benchmark/defaults.h"
+#include "benchmark/public_json.h"
 
 typedef struct simple_benchmark {
     epg_benchmark base;
@@ -34,41 +33,11 @@ typedef struct simple_environment {
 
 /* --- Plans --- */
 
-static bool known_split(const char *split)
-{
-    return strcmp(split, "train") == 0 || strcmp(split, "validation") == 0 || strcmp(split, "test") == 0;
-}
-
-epg_code epg_simple_episodes(const char *name, const char *split, uint64_t seed, uint64_t count, epg_episode_spec *out,
-                             epg_error *err)
-{
-    if (!known_split(split)) {
-        EPG_AUTO_FREE char *shown = epg_printable(split, strnlen(split, 100));
-        return epg_fail(err, EPG_ERR_USAGE, "benchmark %s has no split \"%s\": it has train, validation and test", name,
-                        shown);
-    }
-    EPG_AUTO_BUFFER text = {0};
-    (void)epg_buffer_format(&text, "evopolicygym-%s/episode-seed/v1", name);
-    (void)epg_buffer_byte(&text, 0);
-    (void)epg_buffer_text(&text, split);
-    (void)epg_buffer_byte(&text, 0);
-    (void)epg_buffer_be64(&text, seed);
-    (void)epg_buffer_be64(&text, 0);
-    for (uint64_t i = 0; i < count; i++) {
-        epg_write_be64(text.data + text.size - 8, i);
-        uint8_t hash[EPG_SHA256_SIZE];
-        epg_sha256_once(text.data, text.size, hash);
-        out[i].environment_seed = epg_read_be64(hash);
-        epg_value_put_null(&out[i].scenario);
-    }
-    return EPG_OK;
-}
-
 static epg_code plan(epg_benchmark *benchmark, const char *split, uint64_t seed, uint64_t count, epg_episode_spec *out,
                      epg_error *err)
 {
     const simple_benchmark *self = (const simple_benchmark *)benchmark;
-    return epg_simple_episodes(self->kind->name, split, seed, count, out, err);
+    return epg_default_episodes(self->kind->name, split, seed, count, out, err);
 }
 
 /* --- Environments --- */
@@ -203,7 +172,10 @@ static epg_code get_spec(epg_benchmark *benchmark, epg_spec *out, epg_error *err
 static epg_code make_feedback(epg_benchmark *benchmark, const epg_records *records, epg_feedback *out, epg_error *err)
 {
     const simple_benchmark *self = (const simple_benchmark *)benchmark;
-    return epg_simple_feedback(self->kind, self->parameters, records, out, err);
+    const epg_mean_return rule = {.metric = self->kind->primary_metric,
+                                  .failed_return = self->kind->worst_return(self->parameters),
+                                  .action_count = self->kind->action_count};
+    return epg_mean_return_feedback(&rule, records, out, err);
 }
 
 static void destroy(epg_benchmark *benchmark)
@@ -260,65 +232,6 @@ epg_code epg_simple_open(const epg_simple_kind *kind, const char *parameters, ep
 
 /* --- Literals --- */
 
-static int compare_keys(const void *a, const void *b)
-{
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
-static void put_json(epg_buffer *out, const json_t *value);
-
-static void put_object(epg_buffer *out, const json_t *object)
-{
-    size_t count = json_object_size(object);
-    EPG_AUTO_FREE const char **keys = epg_alloc_array(count, sizeof *keys);
-    size_t filled = 0;
-    const char *key = NULL;
-    json_t *item = NULL;
-    json_t *walked = json_incref((json_t *)(uintptr_t)object); /* jansson's iteration takes no const */
-    json_object_foreach(walked, key, item)
-    {
-        keys[filled++] = key;
-    }
-    qsort(keys, count, sizeof *keys, compare_keys);
-    epg_value_put_map(out, count);
-    for (size_t i = 0; i < count; i++) {
-        epg_value_put_key(out, keys[i]);
-        put_json(out, json_object_get(object, keys[i]));
-    }
-    json_decref(walked);
-}
-
-static void put_json(epg_buffer *out, const json_t *value)
-{
-    switch (json_typeof(value)) {
-    case JSON_OBJECT:
-        put_object(out, value);
-        break;
-    case JSON_ARRAY:
-        epg_value_put_list(out, json_array_size(value));
-        for (size_t i = 0; i < json_array_size(value); i++) {
-            put_json(out, json_array_get(value, i));
-        }
-        break;
-    case JSON_STRING:
-        epg_value_put_text(out, json_string_value(value));
-        break;
-    case JSON_INTEGER:
-        epg_value_put_i64(out, json_integer_value(value));
-        break;
-    case JSON_REAL:
-        epg_value_put_float(out, json_real_value(value));
-        break;
-    case JSON_TRUE:
-    case JSON_FALSE:
-        epg_value_put_bool(out, json_is_true(value));
-        break;
-    case JSON_NULL:
-        epg_value_put_null(out);
-        break;
-    }
-}
-
 void epg_simple_literal(epg_buffer *out, const char *json)
 {
     EPG_AUTO_FREE char *text = epg_strdup(json);
@@ -329,9 +242,9 @@ void epg_simple_literal(epg_buffer *out, const char *json)
     }
     EPG_AUTO_JSON *value = NULL;
     epg_error err = {0};
-    if (epg_json_parse(epg_span_text(text), "a spec's literal", &value, &err) != EPG_OK) {
+    if (epg_json_parse(epg_span_text(text), "a spec's literal", &value, &err) != EPG_OK ||
+        epg_value_from_public_json(value, out, &err) != EPG_OK) {
         (void)fprintf(stderr, "%s\n%s\n", err.text, text);
         abort();
     }
-    put_json(out, value);
 }

@@ -13,8 +13,6 @@
 #include "benchmark/parameters.h"
 #include "environments/random.h"
 
-enum { EPG_SIMPLE_ACTIONS_MAX = 8 };
-
 /* A checked Action: `index` for kinds with counted Actions, `value` for those with a range. */
 typedef struct epg_action {
     unsigned index;
@@ -57,12 +55,5 @@ static inline double epg_float32(double value)
 {
     return (double)(float)value;
 }
-
-/* --- For Benchmarks that are not simple kinds but share parts --- */
-
-epg_code epg_simple_episodes(const char *name, const char *split, uint64_t seed, uint64_t count, epg_episode_spec *out,
-                             epg_error *err);
-epg_code epg_simple_feedback(const epg_simple_kind *kind, const void *parameters, const epg_records *records,
-                             epg_feedback *out, epg_error *err);
 
 #endif

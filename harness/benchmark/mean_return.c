@@ -1,4 +1,4 @@
-/* The Feedback of the built-in Benchmarks: one pass over the records, bounded in memory by the number of Episodes.
+/* Feedback by the mean return: one pass over the records, bounded in memory by the number of Episodes.
  *
  * Score: the mean over all Episodes, a failed one counting as the worst return. Content: how returns are distributed,
  * how Episodes ended, which Actions were chosen, and each Episode (of the first EPISODES_LISTED). trace.jsonl: the
@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "environments/simple.h"
+#include "benchmark/defaults.h"
 
 enum { EPISODES_LISTED = 200, EPISODES_TRACED = 10, STEPS_HEAD = 100, STEPS_TAIL = 100, ENDS_MAX = 16, END_NAME = 48 };
 
@@ -25,8 +25,7 @@ typedef struct tail {
 } tail;
 
 typedef struct report {
-    const epg_simple_kind *kind;
-    double worst;
+    const epg_mean_return *rule;
     uint64_t index;  /* of the Episode that is read */
     double *returns; /* of the completed Episodes */
     size_t completed;
@@ -34,7 +33,7 @@ typedef struct report {
     end_count ends[ENDS_MAX];
     size_t end_kinds;
     uint64_t steps;
-    uint64_t action_counts[EPG_SIMPLE_ACTIONS_MAX];
+    uint64_t action_counts[EPG_ACTIONS_COUNTED];
     double action_sum, action_low, action_high;
     epg_buffer listed; /* the maps of the listed Episodes */
     epg_buffer trace;
@@ -109,7 +108,7 @@ static void trace_end(report *self, const epg_record_head *head, const char *end
     if (observation.size > 0) {
         epg_value_to_json(observation, &writer, "observation");
     }
-    epg_json_put_double(&writer, "return", failed ? self->worst : head->reward);
+    epg_json_put_double(&writer, "return", failed ? self->rule->failed_return : head->reward);
     epg_json_put_u64(&writer, "steps", head->steps);
     epg_json_put_text(&writer, "type", "end");
     end_line(&writer, &self->trace);
@@ -153,8 +152,8 @@ static void count_action(report *self, epg_span action)
 {
     int64_t index = 0;
     double value = 0.0;
-    if (self->kind->action_count > 0) {
-        if (epg_value_get_i64(action, &index) && index >= 0 && index < (int64_t)self->kind->action_count) {
+    if (self->rule->action_count > 0) {
+        if (epg_value_get_i64(action, &index) && index >= 0 && index < (int64_t)self->rule->action_count) {
             self->action_counts[index]++;
         }
     } else if (epg_value_get_float(action, &value)) {
@@ -181,7 +180,7 @@ static void list_episode(report *self, const epg_record_head *head, const char *
         epg_value_put_null(out);
     }
     epg_value_put_key(out, "return");
-    epg_value_put_float(out, failed ? self->worst : head->reward);
+    epg_value_put_float(out, failed ? self->rule->failed_return : head->reward);
     epg_value_put_key(out, "steps");
     epg_value_put_u64(out, head->steps);
 }
@@ -190,7 +189,7 @@ static void finish_episode(report *self, const epg_record_head *head, const char
 {
     bool failed = head->failure != EPG_POLICY_OK;
     if (failed) {
-        self->sum += self->worst;
+        self->sum += self->rule->failed_return;
     } else {
         self->returns[self->completed++] = head->reward;
         self->sum += head->reward;
@@ -293,9 +292,9 @@ static void put_distribution(report *self, epg_buffer *out)
 
 static void put_actions(const report *self, epg_buffer *out)
 {
-    if (self->kind->action_count > 0) {
-        epg_value_put_map(out, self->kind->action_count);
-        for (unsigned i = 0; i < self->kind->action_count; i++) {
+    if (self->rule->action_count > 0) {
+        epg_value_put_map(out, self->rule->action_count);
+        for (unsigned i = 0; i < self->rule->action_count; i++) {
             char key[2] = {(char)('0' + i), '\0'};
             epg_value_put_key(out, key);
             epg_value_put_u64(out, self->action_counts[i]);
@@ -333,9 +332,9 @@ static void put_content(report *self, epg_buffer *out)
     epg_value_put_list(out, self->index < EPISODES_LISTED ? self->index : EPISODES_LISTED);
     (void)epg_buffer_append_span(out, epg_buffer_span(&self->listed));
     epg_value_put_key(out, "failed_episode_return");
-    epg_value_put_float(out, self->worst);
+    epg_value_put_float(out, self->rule->failed_return);
     epg_value_put_key(out, "metric");
-    epg_value_put_text(out, self->kind->primary_metric);
+    epg_value_put_text(out, self->rule->metric);
     epg_value_put_key(out, "policy_failures");
     epg_value_put_u64(out, self->index - self->completed);
     epg_value_put_key(out, "returns_of_completed_episodes");
@@ -344,13 +343,13 @@ static void put_content(report *self, epg_buffer *out)
     epg_value_put_u64(out, self->steps);
 }
 
-epg_code epg_simple_feedback(const epg_simple_kind *kind, const void *parameters, const epg_records *records,
-                             epg_feedback *out, epg_error *err)
+epg_code epg_mean_return_feedback(const epg_mean_return *rule, const epg_records *records, epg_feedback *out,
+                                  epg_error *err)
 {
     if (records->count == 0) {
         return epg_fail(err, EPG_ERR_BENCHMARK, "feedback: there is no Episode");
     }
-    EPG_CLEANUP(report_free) report self = {.kind = kind, .worst = kind->worst_return(parameters)};
+    EPG_CLEANUP(report_free) report self = {.rule = rule};
     self.returns = epg_alloc_array(records->count, sizeof *self.returns);
     trace_about(&self, records->count);
     for (;;) {

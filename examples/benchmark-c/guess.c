@@ -1,0 +1,62 @@
+/* A Benchmark of one's own: guess an int from 0 to 99 in at most 10 guesses, told whether it is higher or lower.
+ *
+ *     cc -shared -fPIC -I include examples/benchmark-c/guess.c -o guess.so
+ *     evopolicygym benchmark check lib:./guess.so */
+#include <evopolicygym/benchmark.h>
+
+typedef struct game {
+    int64_t secret, guesses;
+} game;
+
+static const evo_host *evo;
+
+static int spec(void *benchmark, evo_spec *out, evo_error *error)
+{
+    (void)benchmark;
+    out->id = "example/guess";
+    out->description = "Guess a secret int from 0 to 99. After each guess you are told whether the secret is higher or "
+                       "lower. A right guess earns 1 and ends the Episode; the tenth guess ends it too.";
+    out->primary_metric = "mean_return";
+    out->max_episode_steps = 10;
+    bool ok = evo->json(out->observation_space, "{'type': 'string', 'values': ['start', 'higher', 'lower', 'right']}") &&
+              evo->json(out->action_space, "{'type': 'int', 'minimum': 0, 'maximum': 99}");
+    return ok ? 0 : evo->fail(error, "a space is no JSON");
+}
+
+static int make(void *benchmark, const evo_episode *episode, void *environment, evo_error *error)
+{
+    (void)benchmark, (void)error;
+    ((game *)environment)->secret = (int64_t)(episode->environment_seed % 100);
+    return 0;
+}
+
+static int reset(void *environment, evo_out *observation, evo_error *error)
+{
+    (void)environment, (void)error;
+    evo->text(observation, "start");
+    return 0;
+}
+
+static int step(void *environment, evo_value action, evo_step *out, evo_error *error)
+{
+    (void)error;
+    game *self = environment;
+    int64_t guess = 0;
+    if (!evo->get_integer(action, &guess) || guess < 0 || guess > 99) {
+        out->invalid_action = true;
+        return 0;
+    }
+    bool right = guess == self->secret;
+    evo->text(out->observation, right ? "right" : guess < self->secret ? "higher" : "lower");
+    out->reward = right ? 1.0 : 0.0;
+    out->terminated = right || ++self->guesses == 10;
+    return 0;
+}
+
+const evo_benchmark *evopolicygym_benchmark_entry(const evo_host *host)
+{
+    static const evo_benchmark table = {EVOPOLICYGYM_BENCHMARK_ABI, sizeof table, sizeof(game), .spec = spec,
+                                        .make = make, .reset = reset, .step = step};
+    evo = host;
+    return &table;
+}

@@ -1,0 +1,353 @@
+/* `evopolicygym benchmark list | show SPEC | check SPEC`. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "benchmark/check.h"
+#include "cli/cli.h"
+#include "system/files.h"
+
+enum { ACTIONS_BYTES_MAX = 64 * 1024 * 1024 };
+
+static const char usage[] = "Usage: evopolicygym benchmark COMMAND [ARGUMENTS]\n\n"
+                            "Commands:\n"
+                            "  list         the built-in Benchmarks and their parameters\n"
+                            "  show SPEC    what a Benchmark says of itself: spaces, parameters, ends, score\n"
+                            "  check SPEC   play Episodes twice and look for faults (exit 1 when one is found)\n\n"
+                            "'evopolicygym benchmark COMMAND --help' teaches each.";
+
+/* --- list --- */
+
+static void list_text(epg_buffer *out)
+{
+    size_t count = 0;
+    const epg_builtin *builtins = epg_builtin_benchmarks(&count);
+    for (size_t i = 0; i < count; i++) {
+        (void)epg_buffer_format(out, "%-24s %s\n", builtins[i].name, builtins[i].summary);
+        if (builtins[i].parameters != NULL) {
+            (void)epg_buffer_format(out, "%-24s ?%s\n", "", builtins[i].parameters);
+        }
+    }
+}
+
+static void list_json(epg_buffer *out)
+{
+    size_t count = 0;
+    const epg_builtin *builtins = epg_builtin_benchmarks(&count);
+    epg_json_writer writer;
+    epg_json_begin(&writer, out, 2);
+    epg_json_object(&writer, NULL);
+    epg_json_array(&writer, "benchmarks");
+    for (size_t i = 0; i < count; i++) {
+        epg_json_object(&writer, NULL);
+        epg_json_put_text(&writer, "name", builtins[i].name);
+        epg_json_put_text(&writer, "parameters", builtins[i].parameters);
+        epg_json_put_text(&writer, "summary", builtins[i].summary);
+        epg_json_end(&writer);
+    }
+    epg_json_end(&writer);
+    epg_json_put_text(&writer, "schema", "evopolicygym/benchmark-list/v1");
+    epg_json_end(&writer);
+    epg_json_finish(&writer);
+}
+
+static epg_code run_list(int argc, char **argv, bool *negative, epg_error *err)
+{
+    (void)negative;
+    epg_option table[] = {{.name = "json", .kind = EPG_OPTION_FLAG, .help = "one JSON document"}, EPG_CLI_HELP};
+    EPG_CLEANUP(epg_options_free) epg_options options = {.table = table, .count = EPG_COUNT(table)};
+    bool done = false;
+    EPG_TRY(epg_cli_parse(&options, argc, argv,
+                          "Usage: evopolicygym benchmark list [--json]\n\nLists the built-in Benchmarks, each with the "
+                          "parameters that it takes.",
+                          "  evopolicygym benchmark list\n", &done, err));
+    if (done) {
+        return EPG_OK;
+    }
+    if (options.operand_count > 0) {
+        return epg_fail(err, EPG_ERR_USAGE, "benchmark list takes no operand; benchmark show SPEC tells more of one");
+    }
+    EPG_AUTO_BUFFER out = {0};
+    if (epg_option_find(&options, "json")->given) {
+        list_json(&out);
+    } else {
+        list_text(&out);
+    }
+    return epg_cli_print(&out, err);
+}
+
+/* --- show --- */
+
+#define SPEC_OPTIONS                                                                                                   \
+    {                                                                                                                  \
+        .name = "benchmark-python", .kind = EPG_OPTION_VALUE, .value_name = "PATH",                                    \
+        .help = "interpreter of python: Benchmarks (python3)"                                                          \
+    }
+
+static epg_code one_operand(const epg_options *options, const char *command, const char **out, epg_error *err)
+{
+    if (options->operand_count != 1) {
+        return epg_fail(err, EPG_ERR_USAGE,
+                        "benchmark %s needs one Benchmark, as in: evopolicygym benchmark %s cartpole", command,
+                        command);
+    }
+    *out = options->operands[0];
+    return EPG_OK;
+}
+
+static void put_value(const char *title, const epg_buffer *value, epg_buffer *out)
+{
+    epg_json_writer writer;
+    (void)epg_buffer_format(out, "\n%s\n", title);
+    epg_json_begin(&writer, out, 2);
+    epg_value_to_json(epg_buffer_span(value), &writer, NULL);
+    epg_json_finish(&writer);
+}
+
+static void show_text(const epg_spec *spec, epg_buffer *out)
+{
+    (void)epg_buffer_format(out, "%s\n\n%s\n\n", spec->id, spec->description);
+    (void)epg_buffer_format(out, "Score               %s, %s\n", spec->primary_metric,
+                            epg_direction_name(spec->direction));
+    (void)epg_buffer_format(out, "Steps in an Episode at most %llu\n", (unsigned long long)spec->max_episode_steps);
+    (void)epg_buffer_format(out, "Environment digest  %s\n", spec->environment_digest);
+    put_value("Observation space", &spec->observation_space, out);
+    put_value("Action space", &spec->action_space, out);
+    put_value("Environment parameters", &spec->environment_parameters, out);
+    if (spec->metadata.size > 9) { /* more than an empty map */
+        put_value("Metadata", &spec->metadata, out);
+    }
+}
+
+static epg_code read_spec(const char *text, const epg_benchmark_options *options, epg_spec *out, epg_error *err)
+{
+    epg_benchmark *benchmark = NULL;
+    EPG_TRY(epg_benchmark_open(text, options, &benchmark, err));
+    epg_code code = epg_benchmark_spec(benchmark, out, err);
+    if (code == EPG_OK) {
+        code = epg_spec_check(out, err);
+    }
+    epg_benchmark_destroy(benchmark);
+    return code;
+}
+
+static epg_code run_show(int argc, char **argv, bool *negative, epg_error *err)
+{
+    (void)negative;
+    epg_option table[] = {
+        SPEC_OPTIONS, {.name = "json", .kind = EPG_OPTION_FLAG, .help = "one JSON document"}, EPG_CLI_HELP};
+    EPG_CLEANUP(epg_options_free) epg_options options = {.table = table, .count = EPG_COUNT(table)};
+    bool done = false;
+    EPG_TRY(epg_cli_parse(&options, argc, argv,
+                          "Usage: evopolicygym benchmark show SPEC [--json]\n\nShows what an Agent is told of a "
+                          "Benchmark, and the digest of its parameters.",
+                          "  evopolicygym benchmark show cartpole\n"
+                          "  evopolicygym benchmark show 'frozen-lake?map=8x8&slippery=false' --json\n",
+                          &done, err));
+    if (done) {
+        return EPG_OK;
+    }
+    const char *text = NULL;
+    EPG_TRY(one_operand(&options, "show", &text, err));
+    EPG_CLEANUP(epg_spec_free) epg_spec spec = {.id = NULL};
+    epg_benchmark_options open = {.python = epg_option_find(&options, "benchmark-python")->value,
+                                  .call_limit_ns = 60 * EPG_SECOND};
+    EPG_TRY(read_spec(text, &open, &spec, err));
+    EPG_AUTO_BUFFER out = {0};
+    if (epg_option_find(&options, "json")->given) {
+        epg_json_writer writer;
+        epg_json_begin(&writer, &out, 2);
+        epg_spec_to_json(&spec, &writer, NULL);
+        epg_json_finish(&writer);
+    } else {
+        show_text(&spec, &out);
+    }
+    return epg_cli_print(&out, err);
+}
+
+/* --- check --- */
+
+static void check_text(const char *name, const epg_check_report *report, epg_buffer *out)
+{
+    (void)epg_buffer_format(out, "Benchmark   %s%s%s%s\n", name, report->id == NULL ? "" : " (",
+                            report->id == NULL ? "" : report->id, report->id == NULL ? "" : ")");
+    (void)epg_buffer_format(out, "Played      %llu Episodes, %llu steps, each twice\n",
+                            (unsigned long long)report->episodes, (unsigned long long)report->steps);
+    if (report->steps > 0 && report->step_seconds > 0.0) {
+        (void)epg_buffer_format(out, "Speed       %.3g us to open and reset, %.3g us a step (%.0f steps/s)\n",
+                                report->open_seconds * 1e6, report->step_seconds * 1e6, 1.0 / report->step_seconds);
+    }
+    for (size_t i = 0; i < report->note_count; i++) {
+        (void)epg_buffer_format(out, "Note        %s\n", report->notes[i].text);
+    }
+    for (size_t i = 0; i < report->finding_count; i++) {
+        (void)epg_buffer_format(out, "FAULT       %s: %s\n", report->findings[i].aspect, report->findings[i].text);
+    }
+    (void)epg_buffer_format(out, "Result      %zu fault%s found\n", report->finding_count,
+                            report->finding_count == 1 ? "" : "s");
+}
+
+static void check_json(const char *name, const epg_check_report *report, epg_buffer *out)
+{
+    epg_json_writer writer;
+    epg_json_begin(&writer, out, 2);
+    epg_json_object(&writer, NULL);
+    epg_json_put_text(&writer, "benchmark", name);
+    epg_json_put_u64(&writer, "episodes", report->episodes);
+    epg_json_array(&writer, "findings");
+    for (size_t i = 0; i < report->finding_count; i++) {
+        epg_json_object(&writer, NULL);
+        epg_json_put_text(&writer, "aspect", report->findings[i].aspect);
+        epg_json_put_text(&writer, "text", report->findings[i].text);
+        epg_json_end(&writer);
+    }
+    epg_json_end(&writer);
+    epg_json_put_text(&writer, "id", report->id);
+    epg_json_array(&writer, "notes");
+    for (size_t i = 0; i < report->note_count; i++) {
+        epg_json_put_text(&writer, NULL, report->notes[i].text);
+    }
+    epg_json_end(&writer);
+    epg_json_put_bool(&writer, "ok", report->finding_count == 0);
+    epg_json_put_text(&writer, "schema", "evopolicygym/benchmark-check/v1");
+    epg_json_object(&writer, "seconds");
+    epg_json_put_double(&writer, "feedback", report->feedback_seconds);
+    epg_json_put_double(&writer, "open_and_reset", report->open_seconds);
+    epg_json_put_double(&writer, "step", report->step_seconds);
+    epg_json_end(&writer);
+    epg_json_put_u64(&writer, "steps", report->steps);
+    epg_json_end(&writer);
+    epg_json_finish(&writer);
+}
+
+static epg_code read_actions(const char *path, json_t **out, epg_error *err)
+{
+    EPG_AUTO_BUFFER text = {0};
+    EPG_AUTO_JSON *actions = NULL;
+    if (epg_file_read(AT_FDCWD, path, ACTIONS_BYTES_MAX, &text, err) != EPG_OK ||
+        epg_json_parse(epg_buffer_span(&text), path, &actions, err) != EPG_OK) {
+        return epg_fail_as(err, EPG_ERR_USAGE, "--actions");
+    }
+    bool right = json_is_array(actions) && json_array_size(actions) > 0;
+    for (size_t i = 0; right && i < json_array_size(actions); i++) {
+        right = json_is_array(json_array_get(actions, i));
+    }
+    if (!right) {
+        return epg_fail(err, EPG_ERR_USAGE, "--actions: %s must hold a list of Episodes, each a list of Actions", path);
+    }
+    *out = EPG_TAKE(actions);
+    return EPG_OK;
+}
+
+static epg_code read_request(epg_options *options, epg_check_request *out, json_t **actions, epg_error *err)
+{
+    unsigned long long seed = 0;
+    unsigned long long episodes = 4;
+    unsigned long long steps = 10000;
+    double limit = 60.0;
+    EPG_TRY(one_operand(options, "check", &out->benchmark, err));
+    EPG_TRY(epg_option_u64(options, "seed", 0, UINT64_MAX, &seed, err));
+    EPG_TRY(epg_option_u64(options, "episodes", 1, 10000, &episodes, err));
+    EPG_TRY(epg_option_u64(options, "steps", 1, 10000000, &steps, err));
+    EPG_TRY(epg_option_seconds(options, "environment-timeout", &limit, err));
+    const epg_option *file = epg_option_find(options, "actions");
+    if (file->given) {
+        EPG_TRY(read_actions(file->value, actions, err));
+    }
+    const epg_option *split = epg_option_find(options, "split");
+    out->split = split->given ? split->value : "train";
+    out->seed = seed;
+    out->episodes = episodes;
+    out->steps = steps;
+    out->actions = *actions;
+    out->call_limit_ns = limit > 1e9 ? INT64_MAX / 2 : (int64_t)(limit * 1e9);
+    /* An external Benchmark's own limit passes first and says more. */
+    out->options = (epg_benchmark_options){.python = epg_option_find(options, "benchmark-python")->value,
+                                           .call_limit_ns = out->call_limit_ns};
+    out->call_limit_ns += out->call_limit_ns / 10;
+    return EPG_OK;
+}
+
+static const char check_usage[] =
+    "Usage: evopolicygym benchmark check SPEC [OPTIONS]\n\n"
+    "Plays Episodes twice with the same Actions, in a process of their own, and looks at structure,\n"
+    "determinism, ends, cleanup, limits, leaks of seeds or paths, and speed. Exit 1 when there is a\n"
+    "fault.";
+static const char check_examples[] = "  evopolicygym benchmark check cartpole\n"
+                                     "  evopolicygym benchmark check 'taxi?rainy=true' --episodes 20 --json\n"
+                                     "  evopolicygym benchmark check mine --actions actions.json\n";
+
+static epg_code run_check(int argc, char **argv, bool *negative, epg_error *err)
+{
+    epg_option table[] = {
+        {.name = "actions",
+         .kind = EPG_OPTION_VALUE,
+         .value_name = "FILE",
+         .help = "Actions to replay: a JSON list of Episodes, each a list of Actions\n(drawn from the action space)"},
+        SPEC_OPTIONS,
+        {.name = "environment-timeout",
+         .kind = EPG_OPTION_VALUE,
+         .value_name = "SECONDS",
+         .help = "limit on one call (60)"},
+        {.name = "episodes", .short_name = 'n', .kind = EPG_OPTION_VALUE, .value_name = "N", .help = "how many (4)"},
+        {.name = "seed", .kind = EPG_OPTION_VALUE, .value_name = "N", .help = "of the plan and of drawn Actions (0)"},
+        {.name = "split", .kind = EPG_OPTION_VALUE, .value_name = "NAME", .help = "of the Benchmark (train)"},
+        {.name = "steps", .kind = EPG_OPTION_VALUE, .value_name = "N", .help = "at most, of an Episode (10000)"},
+        {.name = "json", .kind = EPG_OPTION_FLAG, .help = "one JSON document"},
+        EPG_CLI_HELP,
+    };
+    EPG_CLEANUP(epg_options_free) epg_options options = {.table = table, .count = EPG_COUNT(table)};
+    bool done = false;
+    EPG_TRY(epg_cli_parse(&options, argc, argv, check_usage, check_examples, &done, err));
+    if (done) {
+        return EPG_OK;
+    }
+    epg_check_request request = {.benchmark = NULL};
+    EPG_AUTO_JSON *actions = NULL;
+    EPG_TRY(read_request(&options, &request, &actions, err));
+    EPG_CLEANUP(epg_check_report_free) epg_check_report report = {.id = NULL};
+    EPG_TRY(epg_benchmark_check(&request, &report, err));
+    EPG_AUTO_BUFFER out = {0};
+    if (epg_option_find(&options, "json")->given) {
+        check_json(request.benchmark, &report, &out);
+    } else {
+        check_text(request.benchmark, &report, &out);
+    }
+    *negative = report.finding_count > 0;
+    return epg_cli_print(&out, err);
+}
+
+/* --- */
+
+static const epg_command commands[] = {
+    {"list", "the built-in Benchmarks", run_list},
+    {"show", "what a Benchmark says of itself", run_show},
+    {"check", "look for faults", run_check},
+};
+
+epg_code epg_cmd_benchmark(int argc, char **argv, bool *negative, epg_error *err)
+{
+    const char *name = argc > 0 ? argv[0] : "--help";
+    if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0) {
+        EPG_AUTO_BUFFER out = {0};
+        (void)epg_buffer_format(&out, "%s\n", usage);
+        return argc > 0 ? epg_cli_print(&out, err)
+                        : epg_fail(err, EPG_ERR_USAGE, "benchmark needs a command: list, show SPEC or check SPEC");
+    }
+    const char *known[EPG_COUNT(commands)];
+    for (size_t i = 0; i < EPG_COUNT(commands); i++) {
+        known[i] = commands[i].name;
+        if (strcmp(commands[i].name, name) == 0) {
+            return commands[i].run(argc - 1, argv + 1, negative, err);
+        }
+    }
+    EPG_AUTO_FREE char *shown = epg_printable(name, strnlen(name, 100));
+    const char *nearest = epg_nearest_word(name, known, EPG_COUNT(commands));
+    return epg_fail(err, EPG_ERR_USAGE, "benchmark has no command \"%s\"; %s%s", shown,
+                    nearest == NULL ? "there are list, show and check" : "did you mean ",
+                    nearest == NULL ? "" : nearest);
+}
