@@ -12,15 +12,15 @@ static const evo_host *evo;
 
 static int spec(void *benchmark, evo_spec *out, evo_error *error)
 {
-    (void)benchmark;
+    (void)benchmark, (void)error;
     out->id = "example/guess";
-    out->description = "Guess a secret int from 0 to 99. After each guess you are told whether the secret is higher or "
-                       "lower. A right guess earns 1 and ends the Episode; the tenth guess ends it too.";
+    out->description = "Guess a secret int from 0 to 99; you are told whether it is higher or lower. A right guess "
+                       "earns 1 and ends the Episode, the tenth guess ends it too.";
     out->primary_metric = "mean_return";
     out->max_episode_steps = 10;
-    bool ok = evo->json(out->observation_space, "{'type': 'string', 'values': ['start', 'higher', 'lower', 'right']}") &&
-              evo->json(out->action_space, "{'type': 'int', 'minimum': 0, 'maximum': 99}");
-    return ok ? 0 : evo->fail(error, "a space is no JSON");
+    evo->json(out->action_space, "{'type': 'int', 'minimum': 0, 'maximum': 99}");
+    evo->json(out->observation_space, "{'type': 'string', 'values': ['start', 'higher', 'lower', 'right']}");
+    return 0;
 }
 
 static int make(void *benchmark, const evo_episode *episode, void *environment, evo_error *error)
@@ -46,17 +46,21 @@ static int step(void *environment, evo_value action, evo_step *out, evo_error *e
         out->invalid_action = true;
         return 0;
     }
-    bool right = guess == self->secret;
-    evo->text(out->observation, right ? "right" : guess < self->secret ? "higher" : "lower");
-    out->reward = right ? 1.0 : 0.0;
-    out->terminated = right || ++self->guesses == 10;
+    out->reward = guess == self->secret ? 1.0 : 0.0;
+    out->terminated = guess == self->secret || ++self->guesses == 10;
+    evo->text(out->observation, guess < self->secret ? "higher" : guess > self->secret ? "lower" : "right");
     return 0;
 }
 
 const evo_benchmark *evopolicygym_benchmark_entry(const evo_host *host)
 {
-    static const evo_benchmark table = {EVOPOLICYGYM_BENCHMARK_ABI, sizeof table, sizeof(game), .spec = spec,
-                                        .make = make, .reset = reset, .step = step};
+    static const evo_benchmark table = {EVOPOLICYGYM_BENCHMARK_ABI,
+                                        sizeof table,
+                                        sizeof(game),
+                                        .spec = spec,
+                                        .make = make,
+                                        .reset = reset,
+                                        .step = step};
     evo = host;
     return &table;
 }

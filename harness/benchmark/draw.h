@@ -16,7 +16,7 @@
 
 #include "value/value.h"
 
-/* Appends an Action drawn by `state` (advanced; any number to begin with). UNAVAILABLE when the space isn't understood,
+/* Appends an Action drawn by `state` (advanced; any number to begin with). USAGE when the space isn't understood,
  * and `out` is as it was. */
 epg_code epg_draw_action(epg_span space, uint64_t *state, epg_buffer *out, epg_error *err);
 

@@ -52,10 +52,8 @@ static epg_code get_spec(epg_benchmark *benchmark, epg_spec *out, epg_error *err
 {
     library *self = (library *)benchmark;
     EPG_CLEANUP(epg_spec_free) epg_spec spec = {.id = NULL};
-    evo_out outs[] = {{&spec.observation_space},
-                      {&spec.action_space},
-                      {&spec.environment_parameters},
-                      {&spec.metadata}};
+    evo_out outs[] = {
+        {&spec.observation_space}, {&spec.action_space}, {&spec.environment_parameters}, {&spec.metadata}};
     evo_spec told = {.observation_space = &outs[0],
                      .action_space = &outs[1],
                      .environment_parameters = &outs[2],
@@ -185,7 +183,8 @@ static epg_code step(epg_environment *environment, epg_span action, epg_step *ou
     out->truncated = told.truncated;
     out->invalid_action = told.invalid_action;
     if (told.invalid_action) {
-        out->invalid_reason = epg_strdup(told.invalid_reason == NULL ? "the Environment refused it" : told.invalid_reason);
+        out->invalid_reason =
+            epg_strdup(told.invalid_reason == NULL ? "the Environment refused it" : told.invalid_reason);
     }
     if (out->metrics.size == 0) {
         epg_value_put_null(&out->metrics);
@@ -272,8 +271,9 @@ static epg_code load(library *self, const char *path, const evo_benchmark **out,
     }
     void *symbol = dlsym(self->handle, "evopolicygym_benchmark_entry");
     if (symbol == NULL) {
-        return epg_fail(err, EPG_ERR_USAGE, "%s is no Benchmark: it has no function evopolicygym_benchmark_entry (see "
-                                            "evopolicygym/benchmark.h)",
+        return epg_fail(err, EPG_ERR_USAGE,
+                        "%s is no Benchmark: it has no function evopolicygym_benchmark_entry (see "
+                        "evopolicygym/benchmark.h)",
                         path);
     }
     evo_benchmark_entry *entry = NULL;
@@ -283,14 +283,16 @@ static epg_code load(library *self, const char *path, const evo_benchmark **out,
         return epg_fail(err, EPG_ERR_USAGE, "%s: evopolicygym_benchmark_entry returned nothing", path);
     }
     if (table->abi != EVOPOLICYGYM_BENCHMARK_ABI) {
-        return epg_fail(err, EPG_ERR_USAGE, "%s was built for Benchmark ABI %u, this Host speaks %d: build it again with "
-                                            "this version's evopolicygym/benchmark.h",
+        return epg_fail(err, EPG_ERR_USAGE,
+                        "%s was built for Benchmark ABI %u, this Host speaks %d: build it again with "
+                        "this version's evopolicygym/benchmark.h",
                         path, (unsigned)table->abi, EVOPOLICYGYM_BENCHMARK_ABI);
     }
     if (table->size != sizeof *table || table->spec == NULL || table->make == NULL || table->reset == NULL ||
         table->step == NULL) {
-        return epg_fail(err, EPG_ERR_USAGE, "%s: its table must have size %zu and the functions spec, make, reset and "
-                                            "step",
+        return epg_fail(err, EPG_ERR_USAGE,
+                        "%s: its table must have size %zu and the functions spec, make, reset and "
+                        "step",
                         path, sizeof *table);
     }
     *out = table;

@@ -3,7 +3,7 @@
 #define EPG_BENCHMARK_LIBRARY_HOST_H
 
 #include "benchmark/benchmark.h"
-#include "evopolicygym/benchmark.h"
+#include <evopolicygym/benchmark.h>
 
 struct evo_out {
     epg_buffer *buffer;

@@ -12,6 +12,7 @@ static epg_command_run cmd_help;
 
 static const epg_command commands[] = {
     {"agent", "tell which agents there are, what would be run, and what is missing for it", epg_cmd_agent},
+    {"benchmark", "list, show and check Benchmarks", epg_cmd_benchmark},
     {"evaluate", "evaluate a Program over a deterministic plan of Episodes", epg_cmd_evaluate},
     {"finish", "hand over candidates for a Run whose Agent did not", epg_cmd_finish},
     {"help", NULL, cmd_help},

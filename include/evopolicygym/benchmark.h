@@ -8,10 +8,12 @@
  * Benchmark's fault and ends the Evaluation with a message that names it; it is never a Policy's.
  *
  * The order of calls: open, spec, then episodes (plans) and Episodes in any order: make, reset, step ..., close; and
- * feedback, over the records of an Evaluation, perhaps in another worker than the one that played them. destroy is last.
+ * feedback, over the records of an Evaluation, perhaps in another worker than the one that played them. destroy is
+ * last.
  *
  * Functions that can fail return 0, or anything else after host->fail(error, ...) said why. Pointers that the Host
- * passes are valid until the function returns. What `spec` and `step` point to (texts) must live until the next call. */
+ * passes are valid until the function returns. What `spec` and `step` point to (texts) must live until the next call.
+ */
 #ifndef EVOPOLICYGYM_BENCHMARK_H
 #define EVOPOLICYGYM_BENCHMARK_H
 
@@ -45,10 +47,10 @@ typedef struct evo_spec {
     const char *id;
     const char *description; /* all that an agent needs: ranges, units, meanings, ends */
     const char *primary_metric;
-    bool minimize;                   /* the score; else it is maximized */
-    uint64_t max_episode_steps;      /* > 0; the Environment itself must end an Episode within them */
-    double failed_return;            /* what a failed Episode counts, when `feedback` is left to the Host */
-    evo_out *observation_space;      /* both must be written */
+    bool minimize;              /* the score; else it is maximized */
+    uint64_t max_episode_steps; /* > 0; the Environment itself must end an Episode within them */
+    double failed_return;       /* what a failed Episode counts, when `feedback` is left to the Host */
+    evo_out *observation_space; /* both must be written */
     evo_out *action_space;
     evo_out *environment_parameters; /* a map; empty when nothing is written */
     evo_out *metadata;               /* as that */
@@ -110,7 +112,7 @@ typedef struct evo_host {
     char (*kind)(evo_value value);
     bool (*get_boolean)(evo_value value, bool *out);
     bool (*get_integer)(evo_value value, int64_t *out);
-    bool (*get_number)(evo_value value, double *out); /* a float, never an int */
+    bool (*get_number)(evo_value value, double *out);  /* a float, never an int */
     bool (*get_text)(evo_value value, evo_value *out); /* not NUL-terminated */
     bool (*get_bytes)(evo_value value, evo_value *out);
     bool (*enter)(evo_value value, evo_cursor *cursor);
