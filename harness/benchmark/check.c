@@ -26,7 +26,7 @@
 
 enum { LINE_MAX_KEPT = 200, LINES_BYTES_MAX = 4 * 1024 * 1024, LOOK_MS = 50 };
 
-void epg_check_report_free(epg_check_report *report)
+void epg_benchmark_report_free(epg_benchmark_report *report)
 {
     for (size_t i = 0; i < report->finding_count; i++) {
         free(report->findings[i].aspect);
@@ -39,18 +39,18 @@ void epg_check_report_free(epg_check_report *report)
     free(report->findings);
     free(report->notes);
     free(report->id);
-    *report = (epg_check_report){.id = NULL};
+    *report = (epg_benchmark_report){.id = NULL};
 }
 
 /* --- The child --- */
 
-static epg_code check_here(epg_checker *self, epg_error *err)
+static epg_code check_here(epg_trial *self, epg_error *err)
 {
     self->mark->began = epg_monotonic_ns();
     self->mark->call = "opening the Benchmark";
     EPG_TRY(epg_benchmark_open(self->request->benchmark, &self->request->options, &self->benchmark, err));
     self->mark->call = NULL;
-    epg_code code = epg_check_rules(self, err);
+    epg_code code = epg_trial_rules(self, err);
     self->mark->call = "closing the Benchmark";
     self->mark->began = epg_monotonic_ns();
     epg_benchmark_destroy(self->benchmark);
@@ -60,11 +60,11 @@ static epg_code check_here(epg_checker *self, epg_error *err)
 }
 
 /* Ends the process: with 0 and an empty error, or with the error's code and its text as a line. */
-static _Noreturn void be_child(const epg_check_request *request, epg_check_mark *mark, int out)
+static _Noreturn void be_child(const epg_benchmark_check_request *request, epg_trial_mark *mark, int out)
 {
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     (void)dup2(STDERR_FILENO, STDOUT_FILENO); /* what a Benchmark prints is not our document */
-    epg_checker checker = {.request = request, .mark = mark, .out = out};
+    epg_trial checker = {.request = request, .mark = mark, .out = out};
     epg_error err = {.text = ""};
     epg_code code = check_here(&checker, &err);
     if (code != EPG_OK) {
@@ -78,20 +78,20 @@ static _Noreturn void be_child(const epg_check_request *request, epg_check_mark 
 
 /* --- Lines --- */
 
-static void add_line(epg_check_line **lines, size_t *count, const char *aspect, const char *text)
+static void add_line(epg_benchmark_report_line **lines, size_t *count, const char *aspect, const char *text)
 {
     if (*count < LINE_MAX_KEPT) {
         *lines = epg_grow_array(*lines, *count + 1, sizeof **lines);
-        (*lines)[(*count)++] = (epg_check_line){epg_strdup(aspect), epg_strdup(text)};
+        (*lines)[(*count)++] = (epg_benchmark_report_line){epg_strdup(aspect), epg_strdup(text)};
     }
 }
 
-static void add_finding(epg_check_report *report, const char *aspect, const char *text)
+static void add_finding(epg_benchmark_report *report, const char *aspect, const char *text)
 {
     add_line(&report->findings, &report->finding_count, aspect, text);
 }
 
-static void take_number(epg_check_report *report, const char *name, double value)
+static void take_number(epg_benchmark_report *report, const char *name, double value)
 {
     if (strcmp(name, "episodes") == 0) {
         report->episodes = (uint64_t)value;
@@ -110,14 +110,14 @@ typedef struct watched {
     pid_t pid;
     int pidfd;
     int in; /* the pipe */
-    epg_check_mark *mark;
+    epg_trial_mark *mark;
     epg_buffer text; /* what came and is no whole line yet */
     bool done;       /* it came to its end */
     epg_code code;   /* what it said of itself */
     epg_error said;
 } watched;
 
-static void take_line(watched *self, char *line, epg_check_report *report)
+static void take_line(watched *self, char *line, epg_benchmark_report *report)
 {
     char *name = strchr(line, '\t');
     char *text = name == NULL ? NULL : strchr(name + 1, '\t');
@@ -157,7 +157,7 @@ static void take_line(watched *self, char *line, epg_check_report *report)
     }
 }
 
-static void take_text(watched *self, epg_check_report *report)
+static void take_text(watched *self, epg_benchmark_report *report)
 {
     char chunk[65536];
     ssize_t got = 0;
@@ -175,7 +175,7 @@ static void take_text(watched *self, epg_check_report *report)
 /* --- Watching --- */
 
 /* Waits for the child's end; a call over its limit ends it. *over: the name of that call. */
-static epg_code watch(watched *self, int64_t limit_ns, epg_check_report *report, const char **over, epg_error *err)
+static epg_code watch(watched *self, int64_t limit_ns, epg_benchmark_report *report, const char **over, epg_error *err)
 {
     for (;;) {
         struct pollfd fds[] = {{.fd = self->pidfd, .events = POLLIN}, {.fd = self->in, .events = POLLIN}};
@@ -198,7 +198,7 @@ static epg_code watch(watched *self, int64_t limit_ns, epg_check_report *report,
     }
 }
 
-static void tell_end(watched *self, int status, int64_t limit_ns, const char *over, epg_check_report *report)
+static void tell_end(watched *self, int status, int64_t limit_ns, const char *over, epg_benchmark_report *report)
 {
     const char *call = self->mark->call != NULL ? self->mark->call : "between two calls";
     EPG_AUTO_FREE char *limit = epg_duration_text(limit_ns);
@@ -219,7 +219,7 @@ static void tell_end(watched *self, int status, int64_t limit_ns, const char *ov
 }
 
 /* What still runs below us was left behind, unless the child was cut short. */
-static void end_leftovers(bool cut_short, epg_check_report *report)
+static void end_leftovers(bool cut_short, epg_benchmark_report *report)
 {
     epg_ended ended = {.killed = 0};
     for (int i = 0; i < 20 && epg_descendants_reap(NULL, 0) > 0; i++) {
@@ -235,7 +235,7 @@ static void end_leftovers(bool cut_short, epg_check_report *report)
     }
 }
 
-static epg_code start(const epg_check_request *request, watched *out, epg_error *err)
+static epg_code start(const epg_benchmark_check_request *request, watched *out, epg_error *err)
 {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0) {
@@ -259,7 +259,8 @@ static epg_code start(const epg_check_request *request, watched *out, epg_error 
     return EPG_OK;
 }
 
-static epg_code run_watched(const epg_check_request *request, watched *self, epg_check_report *report, epg_error *err)
+static epg_code run_watched(const epg_benchmark_check_request *request, watched *self, epg_benchmark_report *report,
+                            epg_error *err)
 {
     EPG_TRY(start(request, self, err));
     const char *over = NULL;
@@ -282,21 +283,21 @@ static epg_code run_watched(const epg_check_request *request, watched *self, epg
     return code;
 }
 
-epg_code epg_benchmark_check(const epg_check_request *request, epg_check_report *out, epg_error *err)
+epg_code epg_benchmark_check(const epg_benchmark_check_request *request, epg_benchmark_report *out, epg_error *err)
 {
     if (request->actions != NULL && json_array_size(request->actions) == 0) {
         return epg_fail(err, EPG_ERR_USAGE, "--actions must hold a list of Episodes, each a list of Actions");
     }
     (void)epg_become_subreaper();
-    void *shared = mmap(NULL, sizeof(epg_check_mark), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    void *shared = mmap(NULL, sizeof(epg_trial_mark), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (shared == MAP_FAILED) {
         return epg_fail_errno(err, errno, "can't get memory to share with the check's process");
     }
     watched self = {.mark = shared};
-    EPG_CLEANUP(epg_check_report_free) epg_check_report report = {.id = NULL};
+    EPG_CLEANUP(epg_benchmark_report_free) epg_benchmark_report report = {.id = NULL};
     epg_code code = run_watched(request, &self, &report, err);
     epg_buffer_free(&self.text);
-    (void)munmap(shared, sizeof(epg_check_mark));
+    (void)munmap(shared, sizeof(epg_trial_mark));
     EPG_TRY(code);
     if (self.code == EPG_ERR_USAGE || self.code == EPG_ERR_UNAVAILABLE) {
         return epg_fail(err, self.code, "%s", self.said.text);
@@ -305,6 +306,6 @@ epg_code epg_benchmark_check(const epg_check_request *request, epg_check_report 
         add_finding(&report, "structure", self.said.text);
     }
     *out = report;
-    report = (epg_check_report){.id = NULL};
+    report = (epg_benchmark_report){.id = NULL};
     return EPG_OK;
 }

@@ -14,7 +14,7 @@
 
 #include "benchmark/benchmark.h"
 
-typedef struct epg_check_request {
+typedef struct epg_benchmark_check_request {
     const char *benchmark; /* as for epg_benchmark_open */
     epg_benchmark_options options;
     const char *split;
@@ -23,28 +23,28 @@ typedef struct epg_check_request {
     uint64_t steps;        /* at most so many of an Episode */
     const json_t *actions; /* a list of Episodes, each a list of Actions as public JSON; NULL: drawn from the space */
     int64_t call_limit_ns;
-} epg_check_request;
+} epg_benchmark_check_request;
 
-typedef struct epg_check_line {
+typedef struct epg_benchmark_report_line {
     char *aspect; /* for a note: "note" */
     char *text;
-} epg_check_line;
+} epg_benchmark_report_line;
 
-typedef struct epg_check_report {
+typedef struct epg_benchmark_report {
     char *id; /* the Benchmark's; NULL when it told none */
-    epg_check_line *findings;
+    epg_benchmark_report_line *findings;
     size_t finding_count;
-    epg_check_line *notes; /* worth knowing, no fault */
+    epg_benchmark_report_line *notes; /* worth knowing, no fault */
     size_t note_count;
     uint64_t episodes, steps; /* played the first time */
     double open_seconds;      /* of open and reset, the mean of an Episode */
     double step_seconds;      /* the mean of a step */
     double feedback_seconds;
-} epg_check_report;
-void epg_check_report_free(epg_check_report *report);
+} epg_benchmark_report;
+void epg_benchmark_report_free(epg_benchmark_report *report);
 
 /* OK with a report, whatever it says. USAGE: no such Benchmark or split, Actions that can't be read or drawn;
  * UNAVAILABLE: this kind of Benchmark can't be had here. */
-epg_code epg_benchmark_check(const epg_check_request *request, epg_check_report *out, epg_error *err);
+epg_code epg_benchmark_check(const epg_benchmark_check_request *request, epg_benchmark_report *out, epg_error *err);
 
 #endif

@@ -14,14 +14,14 @@
 
 enum { KEPT_BYTES_MAX = 256 * 1024 * 1024 };
 
-static void tell_line(epg_checker *self, char type, const char *name, const char *text)
+static void tell_line(epg_trial *self, char type, const char *name, const char *text)
 {
     EPG_AUTO_FREE char *shown = epg_printable(text, strlen(text));
     EPG_AUTO_FREE char *line = epg_format("%c\t%s\t%s\n", type, name, shown);
     (void)epg_io_write_all(self->out, line, strlen(line));
 }
 
-void epg_check_finding(epg_checker *self, const char *aspect, const char *format, ...)
+void epg_trial_finding(epg_trial *self, const char *aspect, const char *format, ...)
 {
     char text[2048];
     va_list arguments;
@@ -31,7 +31,7 @@ void epg_check_finding(epg_checker *self, const char *aspect, const char *format
     tell_line(self, 'F', aspect, text);
 }
 
-void epg_check_note(epg_checker *self, const char *format, ...)
+void epg_trial_note(epg_trial *self, const char *format, ...)
 {
     char text[2048];
     va_list arguments;
@@ -41,19 +41,19 @@ void epg_check_note(epg_checker *self, const char *format, ...)
     tell_line(self, 'N', "note", text);
 }
 
-void epg_check_number(epg_checker *self, const char *name, double value)
+void epg_trial_number(epg_trial *self, const char *name, double value)
 {
     char text[EPG_DOUBLE_TEXT];
     (void)epg_double_text(value, text);
     tell_line(self, 'V', name, text);
 }
 
-void epg_check_id(epg_checker *self, const char *id)
+void epg_trial_id(epg_trial *self, const char *id)
 {
     tell_line(self, 'I', "id", id);
 }
 
-void epg_check_episode_free(epg_check_episode *episode)
+void epg_trial_episode_free(epg_trial_episode *episode)
 {
     for (uint64_t i = 0; i < episode->count; i++) {
         epg_buffer_free(&episode->steps[i].action);
@@ -61,16 +61,16 @@ void epg_check_episode_free(epg_check_episode *episode)
     }
     free(episode->steps);
     epg_buffer_free(&episode->initial);
-    *episode = (epg_check_episode){.count = 0};
+    *episode = (epg_trial_episode){.count = 0};
 }
 
-static void begin(epg_checker *self, const char *call)
+static void begin(epg_trial *self, const char *call)
 {
     self->mark->began = epg_monotonic_ns();
     self->mark->call = call;
 }
 
-static int64_t end(epg_checker *self)
+static int64_t end(epg_trial *self)
 {
     self->mark->call = NULL;
     return epg_monotonic_ns() - self->mark->began;
@@ -78,49 +78,49 @@ static int64_t end(epg_checker *self)
 
 /* --- Calls --- */
 
-bool epg_check_open(epg_checker *self, uint64_t index, epg_environment **out)
+bool epg_trial_open(epg_trial *self, uint64_t index, epg_environment **out)
 {
     epg_error err = {.text = ""};
     begin(self, "making an Environment");
     epg_code code = self->benchmark->vtable->open(self->benchmark, &self->plan[index], out, &err);
     (void)end(self);
     if (code != EPG_OK) {
-        epg_check_finding(self, "structure", "Episode %llu: no Environment could be made: %s",
+        epg_trial_finding(self, "structure", "Episode %llu: no Environment could be made: %s",
                           (unsigned long long)index, err.text);
     }
     return code == EPG_OK;
 }
 
-bool epg_check_reset(epg_checker *self, epg_environment *environment, epg_buffer *observation)
+bool epg_trial_reset(epg_trial *self, epg_environment *environment, epg_buffer *observation)
 {
     epg_error err = {.text = ""};
     begin(self, "Environment.reset");
     epg_code code = self->benchmark->vtable->reset(environment, observation, &err);
     (void)end(self);
     if (code != EPG_OK) {
-        epg_check_finding(self, "structure", "Environment.reset failed: %s", err.text);
+        epg_trial_finding(self, "structure", "Environment.reset failed: %s", err.text);
         return false;
     }
     code = epg_observation_check(epg_buffer_span(observation), &err);
     if (code != EPG_OK) {
-        epg_check_finding(self, "limits", "Environment.reset: %s", err.text);
+        epg_trial_finding(self, "limits", "Environment.reset: %s", err.text);
     }
     return code == EPG_OK;
 }
 
-bool epg_check_close(epg_checker *self, epg_environment *environment)
+bool epg_trial_close(epg_trial *self, epg_environment *environment)
 {
     epg_error err = {.text = ""};
     begin(self, "Environment.close");
     epg_code code = self->benchmark->vtable->close(environment, &err);
     (void)end(self);
     if (code != EPG_OK) {
-        epg_check_finding(self, "cleanup", "Environment.close failed: %s", err.text);
+        epg_trial_finding(self, "cleanup", "Environment.close failed: %s", err.text);
     }
     return code == EPG_OK;
 }
 
-epg_code epg_check_step_call(epg_checker *self, epg_environment *environment, epg_span action, epg_step *out,
+epg_code epg_trial_step_call(epg_trial *self, epg_environment *environment, epg_span action, epg_step *out,
                              epg_error *err)
 {
     begin(self, "Environment.step");
@@ -132,8 +132,8 @@ epg_code epg_check_step_call(epg_checker *self, epg_environment *environment, ep
 /* --- One Episode --- */
 
 /* The Action of a step: *have is false when the request's sequence is over. */
-static epg_code next_action(epg_checker *self, uint64_t index, uint64_t step, uint64_t *draw, epg_buffer *out,
-                            bool *have, epg_error *err)
+static epg_code next_action(epg_trial *self, uint64_t index, uint64_t step, uint64_t *draw, epg_buffer *out, bool *have,
+                            epg_error *err)
 {
     const json_t *actions = self->request->actions;
     *have = true;
@@ -154,20 +154,20 @@ static epg_code next_action(epg_checker *self, uint64_t index, uint64_t step, ui
 }
 
 /* Whether the step may stand in the record. */
-static bool step_is_right(epg_checker *self, uint64_t index, uint64_t number, epg_code code, const epg_step *step,
+static bool step_is_right(epg_trial *self, uint64_t index, uint64_t number, epg_code code, const epg_step *step,
                           const epg_error *fault, bool tell)
 {
     epg_error err = {.text = ""};
     if (code != EPG_OK) {
         if (tell) {
-            epg_check_finding(self, "structure", "Episode %llu, step %llu: Environment.step failed: %s",
+            epg_trial_finding(self, "structure", "Episode %llu, step %llu: Environment.step failed: %s",
                               (unsigned long long)index, (unsigned long long)number, fault->text);
         }
         return false;
     }
     if (epg_step_check(step, &err) != EPG_OK) {
         if (tell) {
-            epg_check_finding(self, "limits", "Episode %llu, step %llu: %s", (unsigned long long)index,
+            epg_trial_finding(self, "limits", "Episode %llu, step %llu: %s", (unsigned long long)index,
                               (unsigned long long)number, err.text);
         }
         return false;
@@ -175,26 +175,26 @@ static bool step_is_right(epg_checker *self, uint64_t index, uint64_t number, ep
     return true;
 }
 
-static void keep(epg_check_episode *episode, epg_check_step *taken)
+static void keep(epg_trial_episode *episode, epg_trial_step *taken)
 {
     episode->steps = epg_grow_array(episode->steps, episode->count + 1, sizeof *episode->steps);
     episode->steps[episode->count++] = *taken;
     episode->sum += taken->step.reward;
     episode->ended = taken->step.terminated || taken->step.truncated;
-    *taken = (epg_check_step){.step = {.reward = 0.0}};
+    *taken = (epg_trial_step){.step = {.reward = 0.0}};
 }
 
-static void taken_free(epg_check_step *taken)
+static void taken_free(epg_trial_step *taken)
 {
     epg_buffer_free(&taken->action);
     epg_step_free(&taken->step);
 }
 
 /* One step more; *more is false when the Episode is over for us. */
-static epg_code play_step(epg_checker *self, epg_environment *environment, uint64_t index, uint64_t *draw, bool tell,
-                          epg_check_episode *out, bool *more, epg_error *err)
+static epg_code play_step(epg_trial *self, epg_environment *environment, uint64_t index, uint64_t *draw, bool tell,
+                          epg_trial_episode *out, bool *more, epg_error *err)
 {
-    EPG_CLEANUP(taken_free) epg_check_step taken = {.step = {.reward = 0.0}};
+    EPG_CLEANUP(taken_free) epg_trial_step taken = {.step = {.reward = 0.0}};
     *more = false;
     bool have = false;
     EPG_TRY(next_action(self, index, out->count, draw, &taken.action, &have, err));
@@ -203,7 +203,7 @@ static epg_code play_step(epg_checker *self, epg_environment *environment, uint6
     }
     epg_error fault = {.text = ""};
     int64_t began = epg_monotonic_ns();
-    epg_code code = epg_check_step_call(self, environment, epg_buffer_span(&taken.action), &taken.step, &fault);
+    epg_code code = epg_trial_step_call(self, environment, epg_buffer_span(&taken.action), &taken.step, &fault);
     out->step_ns += epg_monotonic_ns() - began;
     if (!step_is_right(self, index, out->count, code, &taken.step, &fault, tell)) {
         out->faulted = true;
@@ -212,7 +212,7 @@ static epg_code play_step(epg_checker *self, epg_environment *environment, uint6
     if (taken.step.invalid_action) {
         out->failure = EPG_POLICY_INVALID_ACTION;
         if (tell) {
-            epg_check_finding(self, "structure",
+            epg_trial_finding(self, "structure",
                               "Episode %llu, step %llu: an Action of the action space was refused: %s",
                               (unsigned long long)index, (unsigned long long)out->count,
                               taken.step.invalid_reason != NULL ? taken.step.invalid_reason : "no reason told");
@@ -224,8 +224,8 @@ static epg_code play_step(epg_checker *self, epg_environment *environment, uint6
     return EPG_OK;
 }
 
-static epg_code play_steps(epg_checker *self, epg_environment *environment, uint64_t index, bool tell,
-                           epg_check_episode *out, epg_error *err)
+static epg_code play_steps(epg_trial *self, epg_environment *environment, uint64_t index, bool tell,
+                           epg_trial_episode *out, epg_error *err)
 {
     uint64_t draw = self->request->seed + index * UINT64_C(0xd1342543de82ef95);
     uint64_t bytes = 0;
@@ -233,7 +233,7 @@ static epg_code play_steps(epg_checker *self, epg_environment *environment, uint
     while (more && out->count < self->request->steps && bytes < KEPT_BYTES_MAX) {
         if (out->count == self->spec.max_episode_steps) {
             if (tell) {
-                epg_check_finding(self, "ends", "Episode %llu did not end within its horizon of %llu steps",
+                epg_trial_finding(self, "ends", "Episode %llu did not end within its horizon of %llu steps",
                                   (unsigned long long)index, (unsigned long long)self->spec.max_episode_steps);
             }
             break;
@@ -244,7 +244,7 @@ static epg_code play_steps(epg_checker *self, epg_environment *environment, uint
     if (!isfinite(out->sum)) {
         out->faulted = true;
         if (tell) {
-            epg_check_finding(self, "limits", "Episode %llu: the rewards sum to infinity", (unsigned long long)index);
+            epg_trial_finding(self, "limits", "Episode %llu: the rewards sum to infinity", (unsigned long long)index);
         }
     }
     if (!out->ended && out->failure == EPG_POLICY_OK) {
@@ -253,22 +253,22 @@ static epg_code play_steps(epg_checker *self, epg_environment *environment, uint
     return EPG_OK;
 }
 
-epg_code epg_check_play(epg_checker *self, uint64_t index, bool tell, epg_check_episode *out, epg_error *err)
+epg_code epg_trial_play(epg_trial *self, uint64_t index, bool tell, epg_trial_episode *out, epg_error *err)
 {
     epg_environment *environment = NULL;
     int64_t began = epg_monotonic_ns();
     out->faulted = true;
-    if (!epg_check_open(self, index, &environment)) {
+    if (!epg_trial_open(self, index, &environment)) {
         return EPG_OK;
     }
     epg_code code = EPG_OK;
-    if (epg_check_reset(self, environment, &out->initial)) {
+    if (epg_trial_reset(self, environment, &out->initial)) {
         out->faulted = false;
         out->opened = true;
         out->open_ns = epg_monotonic_ns() - began;
         code = play_steps(self, environment, index, tell, out, err);
     }
-    if (!epg_check_close(self, environment)) {
+    if (!epg_trial_close(self, environment)) {
         out->faulted = true;
     }
     return code;
@@ -277,13 +277,13 @@ epg_code epg_check_play(epg_checker *self, uint64_t index, bool tell, epg_check_
 /* --- Feedback --- */
 
 typedef struct reader {
-    const epg_checker *checker;
-    const epg_check_episode *episodes;
+    const epg_trial *checker;
+    const epg_trial_episode *episodes;
     uint64_t count, at, step;
     bool all_fail;
 } reader;
 
-uint64_t epg_check_policy_seed(const epg_checker *self, uint64_t index)
+uint64_t epg_trial_policy_seed(const epg_trial *self, uint64_t index)
 {
     return epg_seed_indexed("evopolicygym/policy-seed/v1", self->request->seed, index);
 }
@@ -296,12 +296,12 @@ static epg_code next_record(void *context, epg_record_head *head, bool *have, ep
     if (!*have) {
         return EPG_OK;
     }
-    const epg_check_episode *episode = &self->episodes[self->at];
+    const epg_trial_episode *episode = &self->episodes[self->at];
     const epg_episode_spec *spec = &self->checker->plan[self->at];
     *head = (epg_record_head){
         .environment_seed = spec->environment_seed,
         .scenario = epg_buffer_span(&spec->scenario),
-        .policy_seed = epg_check_policy_seed(self->checker, self->at),
+        .policy_seed = epg_trial_policy_seed(self->checker, self->at),
         .has_observation = true,
         .initial_observation = epg_buffer_span(&episode->initial),
         .failure = self->all_fail ? EPG_POLICY_EXCEPTION : episode->failure,
@@ -317,10 +317,10 @@ static epg_code next_step(void *context, epg_transition *step, bool *have, epg_e
 {
     (void)err;
     reader *self = context;
-    const epg_check_episode *episode = &self->episodes[self->at - 1];
+    const epg_trial_episode *episode = &self->episodes[self->at - 1];
     *have = !self->all_fail && self->step < episode->count;
     if (*have) {
-        const epg_check_step *taken = &episode->steps[self->step++];
+        const epg_trial_step *taken = &episode->steps[self->step++];
         *step = (epg_transition){
             .action = epg_buffer_span(&taken->action),
             .observation = epg_buffer_span(&taken->step.observation),
@@ -333,7 +333,7 @@ static epg_code next_step(void *context, epg_transition *step, bool *have, epg_e
     return EPG_OK;
 }
 
-epg_code epg_check_feedback(epg_checker *self, const epg_check_episode *episodes, uint64_t count, bool all_fail,
+epg_code epg_trial_feedback(epg_trial *self, const epg_trial_episode *episodes, uint64_t count, bool all_fail,
                             epg_feedback *out, epg_error *err)
 {
     reader context = {.checker = self, .episodes = episodes, .count = count, .all_fail = all_fail};

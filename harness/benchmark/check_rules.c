@@ -15,7 +15,7 @@ enum { SEED_DIGITS_MIN = 8 }; /* a shorter number says nothing: it can stand any
 
 /* --- Spec and plan --- */
 
-static epg_code get_spec(epg_checker *self, epg_spec *out, epg_error *err)
+static epg_code get_spec(epg_trial *self, epg_spec *out, epg_error *err)
 {
     self->mark->began = epg_monotonic_ns();
     self->mark->call = "spec";
@@ -24,11 +24,11 @@ static epg_code get_spec(epg_checker *self, epg_spec *out, epg_error *err)
     return code;
 }
 
-static bool check_spec(epg_checker *self)
+static bool check_spec(epg_trial *self)
 {
     epg_error err = {.text = ""};
     if (get_spec(self, &self->spec, &err) != EPG_OK || epg_spec_check(&self->spec, &err) != EPG_OK) {
-        epg_check_finding(self, "structure", "%s", err.text);
+        epg_trial_finding(self, "structure", "%s", err.text);
         return false;
     }
     EPG_CLEANUP(epg_spec_free) epg_spec again = {.id = NULL};
@@ -39,7 +39,7 @@ static bool check_spec(epg_checker *self)
         epg_spec_to_value(&again, &second);
     }
     if (!epg_span_equal(epg_buffer_span(&first), epg_buffer_span(&second))) {
-        epg_check_finding(self, "determinism", "the spec differs when it is asked for again");
+        epg_trial_finding(self, "determinism", "the spec differs when it is asked for again");
     }
     return true;
 }
@@ -52,7 +52,7 @@ static void plan_free(epg_episode_spec *plan, uint64_t count)
     free(plan);
 }
 
-static epg_code get_plan(epg_checker *self, uint64_t count, epg_episode_spec **out, epg_error *err)
+static epg_code get_plan(epg_trial *self, uint64_t count, epg_episode_spec **out, epg_error *err)
 {
     epg_episode_spec *plan = epg_alloc_array(count, sizeof *plan);
     self->mark->began = epg_monotonic_ns();
@@ -80,7 +80,7 @@ static bool same_plans(const epg_episode_spec *a, const epg_episode_spec *b, uin
 }
 
 /* A plan is asked for twice, the second time one Episode longer: neither may change the Episodes before. */
-static epg_code check_plan(epg_checker *self, bool *ok, epg_error *err)
+static epg_code check_plan(epg_trial *self, bool *ok, epg_error *err)
 {
     uint64_t count = self->request->episodes;
     epg_error fault = {.text = ""};
@@ -90,21 +90,21 @@ static epg_code check_plan(epg_checker *self, bool *ok, epg_error *err)
         return epg_fail(err, EPG_ERR_USAGE, "%s", fault.text);
     }
     if (code != EPG_OK) {
-        epg_check_finding(self, "structure", "episodes failed: %s", fault.text);
+        epg_trial_finding(self, "structure", "episodes failed: %s", fault.text);
         return EPG_OK;
     }
     for (uint64_t i = 0; i < count; i++) {
         if (epg_value_check(epg_buffer_span(&self->plan[i].scenario), &epg_value_policy_limits, &fault) != EPG_OK) {
-            epg_check_finding(self, "structure", "Episode %llu: the scenario: %s", (unsigned long long)i, fault.text);
+            epg_trial_finding(self, "structure", "Episode %llu: the scenario: %s", (unsigned long long)i, fault.text);
             *ok = false;
         }
     }
     epg_episode_spec *again = NULL;
     epg_episode_spec *longer = NULL;
     if (get_plan(self, count, &again, &fault) != EPG_OK || !same_plans(self->plan, again, count)) {
-        epg_check_finding(self, "determinism", "episodes gives other Episodes for the same split, seed and count");
+        epg_trial_finding(self, "determinism", "episodes gives other Episodes for the same split, seed and count");
     } else if (get_plan(self, count + 1, &longer, &fault) != EPG_OK || !same_plans(self->plan, longer, count)) {
-        epg_check_note(self, "an Episode of a plan depends on how many are planned: results of different --episodes "
+        epg_trial_note(self, "an Episode of a plan depends on how many are planned: results of different --episodes "
                              "can't be compared");
     }
     plan_free(again, count);
@@ -114,17 +114,17 @@ static epg_code check_plan(epg_checker *self, bool *ok, epg_error *err)
 
 /* --- Environments --- */
 
-static void check_early_close(epg_checker *self)
+static void check_early_close(epg_trial *self)
 {
     epg_environment *environment = NULL;
-    if (epg_check_open(self, 0, &environment)) {
-        (void)epg_check_close(self, environment);
+    if (epg_trial_open(self, 0, &environment)) {
+        (void)epg_trial_close(self, environment);
     }
     EPG_AUTO_BUFFER observation = {0};
     environment = NULL;
-    if (epg_check_open(self, 0, &environment)) {
-        (void)epg_check_reset(self, environment, &observation);
-        (void)epg_check_close(self, environment);
+    if (epg_trial_open(self, 0, &environment)) {
+        (void)epg_trial_reset(self, environment, &observation);
+        (void)epg_trial_close(self, environment);
     }
 }
 
@@ -159,7 +159,7 @@ static void strange_action(unsigned which, epg_buffer *out)
 }
 
 /* Whatever a Policy sends, the Environment takes it or refuses it; a fault here would abort an Evaluation. */
-static void check_strange_actions(epg_checker *self)
+static void check_strange_actions(epg_trial *self)
 {
     enum { STRANGE = 7 };
     unsigned taken = 0;
@@ -169,26 +169,26 @@ static void check_strange_actions(epg_checker *self)
         EPG_CLEANUP(epg_step_free) epg_step step = {.reward = 0.0};
         epg_environment *environment = NULL;
         strange_action(i, &action);
-        if (!epg_check_open(self, 0, &environment)) {
+        if (!epg_trial_open(self, 0, &environment)) {
             return;
         }
         epg_error err = {.text = ""};
-        if (epg_check_reset(self, environment, &observation)) {
-            epg_code code = epg_check_step_call(self, environment, epg_buffer_span(&action), &step, &err);
+        if (epg_trial_reset(self, environment, &observation)) {
+            epg_code code = epg_trial_step_call(self, environment, epg_buffer_span(&action), &step, &err);
             if (code != EPG_OK) {
                 static const char *const names[STRANGE] = {
                     "null", "a string", "an empty map", "the largest int", "a huge float", "bytes", "a deep list"};
-                epg_check_finding(self, "structure",
+                epg_trial_finding(self, "structure",
                                   "Environment.step fails on %s instead of refusing it as an invalid Action, so any "
                                   "Policy can abort an Evaluation: %s",
                                   names[i], err.text);
             }
             taken += code == EPG_OK && !step.invalid_action ? 1 : 0;
         }
-        (void)epg_check_close(self, environment);
+        (void)epg_trial_close(self, environment);
     }
     if (taken == STRANGE) {
-        epg_check_note(self, "no strange Action was refused (null, a string, an empty map, ...)");
+        epg_trial_note(self, "no strange Action was refused (null, a string, an empty map, ...)");
     }
 }
 
@@ -212,17 +212,17 @@ static size_t count_descriptors(pid_t pid)
     return count;
 }
 
-static void compare_episodes(epg_checker *self, uint64_t index, const epg_check_episode *a, const epg_check_episode *b)
+static void compare_episodes(epg_trial *self, uint64_t index, const epg_trial_episode *a, const epg_trial_episode *b)
 {
     unsigned long long number = index;
     if (a->faulted || b->faulted) {
         if (a->faulted != b->faulted) {
-            epg_check_finding(self, "determinism", "Episode %llu fails in one play and not in another", number);
+            epg_trial_finding(self, "determinism", "Episode %llu fails in one play and not in another", number);
         }
         return;
     }
     if (!epg_span_equal(epg_buffer_span(&a->initial), epg_buffer_span(&b->initial))) {
-        epg_check_finding(self, "determinism", "Episode %llu: reset gives another observation the second time", number);
+        epg_trial_finding(self, "determinism", "Episode %llu: reset gives another observation the second time", number);
         return;
     }
     for (uint64_t i = 0; i < a->count && i < b->count; i++) {
@@ -239,14 +239,14 @@ static void compare_episodes(epg_checker *self, uint64_t index, const epg_check_
             what = "the metrics";
         }
         if (what != NULL) {
-            epg_check_finding(self, "determinism",
+            epg_trial_finding(self, "determinism",
                               "Episode %llu, step %llu: the same Actions give %s another value the second time", number,
                               (unsigned long long)i, what);
             return;
         }
     }
     if (a->count != b->count || a->failure != b->failure) {
-        epg_check_finding(self, "determinism", "Episode %llu: the same Actions end it at another step", number);
+        epg_trial_finding(self, "determinism", "Episode %llu: the same Actions end it at another step", number);
     }
 }
 
@@ -265,16 +265,16 @@ static bool holds_seed(epg_span bytes, uint64_t seed)
            (strlen(hexadecimal) >= SEED_DIGITS_MIN && holds(bytes, hexadecimal));
 }
 
-static void check_leaks(epg_checker *self, epg_span bytes, const char *where)
+static void check_leaks(epg_trial *self, epg_span bytes, const char *where)
 {
     for (uint64_t i = 0; i < self->request->episodes; i++) {
         if (holds_seed(bytes, self->plan[i].environment_seed)) {
-            epg_check_finding(self, "leaks", "%s holds the Environment's seed of Episode %llu", where,
+            epg_trial_finding(self, "leaks", "%s holds the Environment's seed of Episode %llu", where,
                               (unsigned long long)i);
             break;
         }
-        if (holds_seed(bytes, epg_check_policy_seed(self, i))) {
-            epg_check_finding(self, "leaks", "%s holds the Policy's seed of Episode %llu", where,
+        if (holds_seed(bytes, epg_trial_policy_seed(self, i))) {
+            epg_trial_finding(self, "leaks", "%s holds the Policy's seed of Episode %llu", where,
                               (unsigned long long)i);
             break;
         }
@@ -283,13 +283,13 @@ static void check_leaks(epg_checker *self, epg_span bytes, const char *where)
     const char *const paths[] = {here, getenv("HOME"), getenv("TMPDIR"), "/tmp/"};
     for (size_t i = 0; i < EPG_COUNT(paths); i++) {
         if (paths[i] != NULL && strlen(paths[i]) > 3 && holds(bytes, paths[i])) {
-            epg_check_finding(self, "leaks", "%s holds a path of this machine (%s)", where, paths[i]);
+            epg_trial_finding(self, "leaks", "%s holds a path of this machine (%s)", where, paths[i]);
             break;
         }
     }
 }
 
-static void check_observation_leaks(epg_checker *self, uint64_t index, const epg_check_episode *episode)
+static void check_observation_leaks(epg_trial *self, uint64_t index, const epg_trial_episode *episode)
 {
     uint64_t seed = self->plan[index].environment_seed;
     bool found = holds_seed(epg_buffer_span(&episode->initial), seed);
@@ -297,7 +297,7 @@ static void check_observation_leaks(epg_checker *self, uint64_t index, const epg
         found = holds_seed(epg_buffer_span(&episode->steps[i].step.observation), seed);
     }
     if (found) {
-        epg_check_finding(self, "leaks", "an observation of Episode %llu holds the Environment's seed",
+        epg_trial_finding(self, "leaks", "an observation of Episode %llu holds the Environment's seed",
                           (unsigned long long)index);
     }
 }
@@ -321,7 +321,7 @@ static bool same_feedback(const epg_feedback *a, const epg_feedback *b)
     return true;
 }
 
-static void check_feedback_leaks(epg_checker *self, const epg_feedback *feedback)
+static void check_feedback_leaks(epg_trial *self, const epg_feedback *feedback)
 {
     check_leaks(self, epg_buffer_span(&feedback->content), "Feedback's content");
     for (size_t i = 0; i < feedback->artifact_count; i++) {
@@ -330,7 +330,7 @@ static void check_feedback_leaks(epg_checker *self, const epg_feedback *feedback
     }
 }
 
-static void check_feedback(epg_checker *self, const epg_check_episode *first, const epg_check_episode *second)
+static void check_feedback(epg_trial *self, const epg_trial_episode *first, const epg_trial_episode *second)
 {
     EPG_CLEANUP(epg_feedback_free) epg_feedback made = {.score = 0.0};
     EPG_CLEANUP(epg_feedback_free) epg_feedback again = {.score = 0.0};
@@ -338,26 +338,26 @@ static void check_feedback(epg_checker *self, const epg_check_episode *first, co
     uint64_t count = self->request->episodes;
     epg_error err = {.text = ""};
     int64_t began = epg_monotonic_ns();
-    if (epg_check_feedback(self, first, count, false, &made, &err) != EPG_OK) {
-        epg_check_finding(self, "structure", "feedback: %s", err.text);
+    if (epg_trial_feedback(self, first, count, false, &made, &err) != EPG_OK) {
+        epg_trial_finding(self, "structure", "feedback: %s", err.text);
         return;
     }
-    epg_check_number(self, "feedback_seconds", (double)(epg_monotonic_ns() - began) / 1e9);
-    if (epg_check_feedback(self, second, count, false, &again, &err) != EPG_OK || !same_feedback(&made, &again)) {
-        epg_check_finding(self, "determinism", "Feedback differs for two plays of the same Actions");
+    epg_trial_number(self, "feedback_seconds", (double)(epg_monotonic_ns() - began) / 1e9);
+    if (epg_trial_feedback(self, second, count, false, &again, &err) != EPG_OK || !same_feedback(&made, &again)) {
+        epg_trial_finding(self, "determinism", "Feedback differs for two plays of the same Actions");
     }
     check_feedback_leaks(self, &made);
-    if (epg_check_feedback(self, first, count, true, &failed, &err) != EPG_OK) {
-        epg_check_finding(self, "structure", "feedback for Episodes in which the Policy failed: %s", err.text);
+    if (epg_trial_feedback(self, first, count, true, &failed, &err) != EPG_OK) {
+        epg_trial_finding(self, "structure", "feedback for Episodes in which the Policy failed: %s", err.text);
     } else if (epg_direction_better(self->spec.direction, failed.score, made.score)) {
-        epg_check_note(self, "a Policy that always fails scores %g, better than the %g of drawn Actions", failed.score,
+        epg_trial_note(self, "a Policy that always fails scores %g, better than the %g of drawn Actions", failed.score,
                        made.score);
     }
 }
 
 /* --- All of it --- */
 
-static void tell_speed(epg_checker *self, const epg_check_episode *episodes)
+static void tell_speed(epg_trial *self, const epg_trial_episode *episodes)
 {
     uint64_t steps = 0;
     uint64_t opened = 0;
@@ -369,19 +369,19 @@ static void tell_speed(epg_checker *self, const epg_check_episode *episodes)
         open_ns += episodes[i].open_ns;
         opened += episodes[i].opened ? 1 : 0;
     }
-    epg_check_number(self, "episodes", (double)opened);
-    epg_check_number(self, "steps", (double)steps);
-    epg_check_number(self, "step_seconds", steps == 0 ? 0.0 : (double)step_ns / 1e9 / (double)steps);
-    epg_check_number(self, "open_seconds", opened == 0 ? 0.0 : (double)open_ns / 1e9 / (double)opened);
+    epg_trial_number(self, "episodes", (double)opened);
+    epg_trial_number(self, "steps", (double)steps);
+    epg_trial_number(self, "step_seconds", steps == 0 ? 0.0 : (double)step_ns / 1e9 / (double)steps);
+    epg_trial_number(self, "open_seconds", opened == 0 ? 0.0 : (double)open_ns / 1e9 / (double)opened);
 }
 
-static epg_code play_all(epg_checker *self, epg_check_episode *first, epg_check_episode *second, epg_error *err)
+static epg_code play_all(epg_trial *self, epg_trial_episode *first, epg_trial_episode *second, epg_error *err)
 {
     uint64_t count = self->request->episodes;
     size_t before = 0;
     bool cut = false;
     for (uint64_t i = 0; i < count; i++) {
-        EPG_TRY(epg_check_play(self, i, true, &first[i], err));
+        EPG_TRY(epg_trial_play(self, i, true, &first[i], err));
         if (first[i].faulted) {
             return EPG_OK; /* told already; more of the same would hide it */
         }
@@ -390,35 +390,35 @@ static epg_code play_all(epg_checker *self, epg_check_episode *first, epg_check_
         before = i == 0 ? count_descriptors(getpid()) : before;
     }
     for (uint64_t i = count; i-- > 0;) {
-        EPG_TRY(epg_check_play(self, i, false, &second[i], err));
+        EPG_TRY(epg_trial_play(self, i, false, &second[i], err));
         compare_episodes(self, i, &first[i], &second[i]);
     }
     size_t after = count_descriptors(getpid());
     if (after >= before + count) {
-        epg_check_finding(self, "cleanup", "descriptors are left open: %zu after one Episode, %zu after %llu", before,
+        epg_trial_finding(self, "cleanup", "descriptors are left open: %zu after one Episode, %zu after %llu", before,
                           after, (unsigned long long)(2 * count));
     }
     if (cut) {
-        epg_check_note(self, "not every Episode was played to its end (--steps, or Actions that ran out)");
+        epg_trial_note(self, "not every Episode was played to its end (--steps, or Actions that ran out)");
     }
     check_feedback(self, first, second);
     return EPG_OK;
 }
 
-epg_code epg_check_rules(epg_checker *self, epg_error *err)
+epg_code epg_trial_rules(epg_trial *self, epg_error *err)
 {
     if (!check_spec(self)) {
         return EPG_OK;
     }
-    epg_check_id(self, self->spec.id);
+    epg_trial_id(self, self->spec.id);
     bool ok = false;
     EPG_TRY(check_plan(self, &ok, err));
     if (!ok) {
         return EPG_OK;
     }
     uint64_t count = self->request->episodes;
-    EPG_AUTO_FREE epg_check_episode *first = epg_alloc_array(count, sizeof *first);
-    EPG_AUTO_FREE epg_check_episode *second = epg_alloc_array(count, sizeof *second);
+    EPG_AUTO_FREE epg_trial_episode *first = epg_alloc_array(count, sizeof *first);
+    EPG_AUTO_FREE epg_trial_episode *second = epg_alloc_array(count, sizeof *second);
     epg_code code = play_all(self, first, second, err);
     if (code == EPG_OK) {
         tell_speed(self, first);
@@ -428,8 +428,8 @@ epg_code epg_check_rules(epg_checker *self, epg_error *err)
         }
     }
     for (uint64_t i = 0; i < count; i++) {
-        epg_check_episode_free(&first[i]);
-        epg_check_episode_free(&second[i]);
+        epg_trial_episode_free(&first[i]);
+        epg_trial_episode_free(&second[i]);
     }
     plan_free(self->plan, count);
     self->plan = NULL;

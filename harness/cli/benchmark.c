@@ -171,7 +171,7 @@ static epg_code run_show(int argc, char **argv, bool *negative, epg_error *err)
 
 /* --- check --- */
 
-static void check_text(const char *name, const epg_check_report *report, epg_buffer *out)
+static void check_text(const char *name, const epg_benchmark_report *report, epg_buffer *out)
 {
     (void)epg_buffer_format(out, "Benchmark   %s%s%s%s\n", name, report->id == NULL ? "" : " (",
                             report->id == NULL ? "" : report->id, report->id == NULL ? "" : ")");
@@ -191,7 +191,7 @@ static void check_text(const char *name, const epg_check_report *report, epg_buf
                             report->finding_count == 1 ? "" : "s");
 }
 
-static void check_json(const char *name, const epg_check_report *report, epg_buffer *out)
+static void check_json(const char *name, const epg_benchmark_report *report, epg_buffer *out)
 {
     epg_json_writer writer;
     epg_json_begin(&writer, out, 2);
@@ -243,7 +243,7 @@ static epg_code read_actions(const char *path, json_t **out, epg_error *err)
     return EPG_OK;
 }
 
-static epg_code read_request(epg_options *options, epg_check_request *out, json_t **actions, epg_error *err)
+static epg_code read_request(epg_options *options, epg_benchmark_check_request *out, json_t **actions, epg_error *err)
 {
     unsigned long long seed = 0;
     unsigned long long episodes = 4;
@@ -306,10 +306,10 @@ static epg_code run_check(int argc, char **argv, bool *negative, epg_error *err)
     if (done) {
         return EPG_OK;
     }
-    epg_check_request request = {.benchmark = NULL};
+    epg_benchmark_check_request request = {.benchmark = NULL};
     EPG_AUTO_JSON *actions = NULL;
     EPG_TRY(read_request(&options, &request, &actions, err));
-    EPG_CLEANUP(epg_check_report_free) epg_check_report report = {.id = NULL};
+    EPG_CLEANUP(epg_benchmark_report_free) epg_benchmark_report report = {.id = NULL};
     EPG_TRY(epg_benchmark_check(&request, &report, err));
     EPG_AUTO_BUFFER out = {0};
     if (epg_option_find(&options, "json")->given) {
