@@ -27,9 +27,7 @@ static void reply_held(epg_run_state *self, uint64_t number, const epg_buffer *f
 
 static epg_code refuse(epg_run_state *self, epg_connection_id connection, const epg_decision *decision, epg_error *err)
 {
-    if (decision->method == EPG_METHOD_SUBMIT) {
-        EPG_TRY(EPG_EVENT(self->ledger, "submission_rejected", err, epg_field_text("reason", decision->code)));
-    } else if (decision->record_rejection) {
+    if (decision->record_rejection) {
         epg_field fields[3];
         size_t count = 0;
         if (decision->has_candidate_count) {
