@@ -8,6 +8,7 @@
 
 #include "agents/invocation.h"
 #include "agents/names.h"
+#include "agents/pattern.h"
 #include "agents/template.h"
 #include "base/memory.h"
 #include "base/text.h"
@@ -15,7 +16,7 @@
 #include "system/io.h"
 #include "system/tree.h"
 
-enum { LOGIN_FILE_MAX = 4 * 1024 * 1024, LOGIN_FILES_MAX = 1000 };
+enum { LOGIN_FILE_MAX = 4 * 1024 * 1024, LOGIN_FILES_MAX = 1000, LOGIN_TOKENS_MAX = 200 };
 
 static epg_home_file *add_file(epg_invocation *out, char *path)
 {
@@ -97,10 +98,29 @@ static epg_code write_file(int home, const char *path, epg_span content, epg_err
     return *name == '\0' ? EPG_OK : epg_file_write_atomic(parent, name, content, 0600, err);
 }
 
+/* Long words of letters and the like, with a digit, are what tokens are made of; paths and addresses are not. */
+#define TOKEN "(?<![A-Za-z0-9_.~+/=-])(?=[^0-9\\s]{0,256}[0-9])[A-Za-z0-9][A-Za-z0-9_.~+/=-]{23,}"
+
+static void add_tokens(epg_span text, epg_names *out)
+{
+    EPG_AUTO_PATTERN *pattern = NULL;
+    epg_span token;
+    if (epg_pattern_new(TOKEN, false, &pattern, NULL) != EPG_OK) {
+        return;
+    }
+    while (out->count < LOGIN_TOKENS_MAX && epg_pattern_capture(pattern, text, NULL, &token)) {
+        epg_names_take(out, epg_strndup((const char *)token.data, token.size));
+        const uint8_t *after = token.data + token.size;
+        text = epg_span_of(after, text.size - (size_t)(after - text.data));
+    }
+}
+
+/* What is done with the files of a login: copied into a home, or (home < 0) searched for tokens. */
 typedef struct copying {
     int home;
     const char *path; /* of the directory that is walked, below both homes */
     size_t files;
+    epg_names *tokens;
 } copying;
 
 static epg_code copy_file(copying *to, int directory, const char *name, const char *path, int flags, epg_error *err)
@@ -114,6 +134,10 @@ static epg_code copy_file(copying *to, int directory, const char *name, const ch
         return epg_fail(err, EPG_ERR_LIMIT, "the agent's login has more than %d files", LOGIN_FILES_MAX);
     }
     EPG_TRY(epg_file_read_fd(fd, path, LOGIN_FILE_MAX, &content, err));
+    if (to->home < 0) {
+        add_tokens(epg_buffer_span(&content), to->tokens);
+        return EPG_OK;
+    }
     return write_file(to->home, path, epg_buffer_span(&content), err);
 }
 
@@ -129,9 +153,9 @@ static epg_tree_step copy_entry(void *context, const epg_tree_entry *entry, epg_
 }
 
 /* The named paths may be links (of a user who keeps such files elsewhere); what lies below them may not. */
-static epg_code bring_in(int home, int from, const char *path, epg_error *err)
+static epg_code bring_in(int home, epg_names *tokens, int from, const char *path, epg_error *err)
 {
-    copying to = {.home = home, .path = path};
+    copying to = {.home = home, .path = path, .tokens = tokens};
     struct stat info;
     if (fstatat(from, path, &info, 0) != 0) {
         return errno == ENOENT || errno == ENOTDIR
@@ -148,13 +172,9 @@ static epg_code bring_in(int home, int from, const char *path, epg_error *err)
     return epg_tree_walk(directory, copy_entry, &to, err);
 }
 
-epg_code epg_invocation_lay_home(const epg_invocation *invocation, int home, const char *login_directory,
-                                 epg_error *err)
+static epg_code bring_in_all(const epg_invocation *invocation, int home, epg_names *tokens, const char *login_directory,
+                             epg_error *err)
 {
-    for (size_t i = 0; i < invocation->home_file_count; i++) {
-        const epg_home_file *file = &invocation->home_files[i];
-        EPG_TRY(write_file(home, file->path, epg_buffer_span(&file->content), err));
-    }
     if (login_directory == NULL) {
         return EPG_OK;
     }
@@ -163,7 +183,33 @@ epg_code epg_invocation_lay_home(const epg_invocation *invocation, int home, con
         return epg_fail(err, EPG_ERR_USAGE, "can't open the agent's home %s: %s", login_directory, strerror(errno));
     }
     for (size_t i = 0; invocation->login_paths[i] != NULL; i++) {
-        EPG_TRY(bring_in(home, from, invocation->login_paths[i], err));
+        EPG_TRY(bring_in(home, tokens, from, invocation->login_paths[i], err));
     }
+    return EPG_OK;
+}
+
+epg_code epg_invocation_lay_home(const epg_invocation *invocation, int home, const char *login_directory,
+                                 epg_error *err)
+{
+    for (size_t i = 0; i < invocation->home_file_count; i++) {
+        const epg_home_file *file = &invocation->home_files[i];
+        EPG_TRY(write_file(home, file->path, epg_buffer_span(&file->content), err));
+    }
+    return bring_in_all(invocation, home, NULL, login_directory, err);
+}
+
+epg_code epg_invocation_login_secrets(epg_invocation *invocation, const char *login_directory, epg_error *err)
+{
+    EPG_AUTO_NAMES tokens = {0};
+    EPG_TRY(bring_in_all(invocation, -1, &tokens, login_directory, err));
+    EPG_AUTO_NAMES all = {0};
+    for (size_t i = 0; invocation->secrets[i] != NULL; i++) {
+        epg_names_add(&all, invocation->secrets[i]);
+    }
+    for (size_t i = 0; i < tokens.count; i++) {
+        epg_names_add(&all, tokens.texts[i]);
+    }
+    epg_texts_free(invocation->secrets);
+    invocation->secrets = epg_names_give(&all);
     return EPG_OK;
 }

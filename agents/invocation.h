@@ -92,6 +92,9 @@ epg_code epg_invocation_write(const epg_invocation *invocation, const epg_redact
 epg_code epg_invocation_redactor(const epg_invocation *invocation, const epg_adapter *adapter, epg_redactor **out,
                                  epg_error *err);
 
+/* Adds what looks like a token in the files of a login (NULL: none) to the invocation's secrets. */
+epg_code epg_invocation_login_secrets(epg_invocation *invocation, const char *login_directory, epg_error *err);
+
 /* Lays the private home out below the open directory `home` (which exists and is empty): the files, then the login
  * brought in from `login_directory` (NULL: none), copied with mode 0600 and without following links. */
 epg_code epg_invocation_lay_home(const epg_invocation *invocation, int home, const char *login_directory,

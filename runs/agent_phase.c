@@ -1,4 +1,5 @@
 /* The Agent's phase: it works, its session is served, and it ends, by itself or by us. */
+#include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
 #include <stdlib.h>
@@ -9,7 +10,9 @@
 #include "runs/coordinator.h"
 #include "system/files.h"
 #include "system/io.h"
+#include "system/tree.h"
 
+#define AGENT_HOME "home"
 enum { TERMINATE_GRACE_MS = 500, REPLY_LIMIT_S = 2 };
 
 static int open_stdin(const epg_run_state *self)
@@ -25,6 +28,20 @@ static int open_stdin(const epg_run_state *self)
     return fd;
 }
 
+/* A home of the Run's own, so that histories, tokens and settings neither come in nor go out. */
+static epg_code lay_home(const epg_run_state *self, int logs, epg_error *err)
+{
+    EPG_AUTO_CLOSE int home = -1;
+    if (self->agent_home == NULL) {
+        return EPG_OK;
+    }
+    if (epg_io_mkdir(logs, AGENT_HOME, 0700) != 0 && errno != EEXIST) {
+        return epg_fail_errno(err, errno, "can't make the Agent's home");
+    }
+    EPG_TRY(epg_dir_open(logs, AGENT_HOME, &home, err));
+    return epg_invocation_lay_home(&self->invocation, home, self->request->agent_login, err);
+}
+
 static epg_code start_agent(epg_run_state *self, epg_error *err)
 {
     EPG_AUTO_FREE char *executable = epg_own_executable();
@@ -33,6 +50,7 @@ static epg_code start_agent(epg_run_state *self, epg_error *err)
     EPG_AUTO_CLOSE int input = open_stdin(self);
     EPG_TRY(epg_dir_open_beneath(self->run, "agent", &logs, err));
     EPG_TRY(epg_dir_open_beneath(self->run, "workspace", &workspace, err));
+    EPG_TRY(lay_home(self, logs, err));
     const char *path = getenv("PATH");
     char **environment = epg_invocation_environment(&self->invocation, path, dirname(executable),
                                                     epg_gateway_socket_path(self->gateway), self->workspace);
@@ -123,8 +141,26 @@ static void close_transcript(epg_run_state *self, const epg_exit *how)
         return;
     }
     EPG_AUTO_BUFFER lines = {0};
+    EPG_AUTO_CLOSE int home = -1;
+    if (self->agent_home != NULL && epg_dir_open_beneath(self->run, "agent/" AGENT_HOME, &home, NULL) == EPG_OK) {
+        epg_transcript_home(self->transcript, home, &lines);
+    }
     epg_transcript_end(self->transcript, how->code, how->signal, &lines);
     (void)epg_io_write_all(self->transcript_fd, lines.data, lines.size);
+}
+
+/* It may hold a login. After an interruption it stays: the Agent may be started again in it. */
+static void remove_home(epg_run_state *self)
+{
+    EPG_AUTO_CLOSE int logs = -1;
+    epg_error why = {.text = ""};
+    if (self->agent_home == NULL || self->interrupted != 0) {
+        return;
+    }
+    if (epg_dir_open_beneath(self->run, "agent", &logs, &why) != EPG_OK ||
+        epg_tree_remove(logs, AGENT_HOME, 0, &why) != EPG_OK) {
+        epg_run_evidence_fault(self, "agent home", &why);
+    }
 }
 
 static epg_code end_agent(epg_run_state *self, epg_error *err)
@@ -132,6 +168,7 @@ static epg_code end_agent(epg_run_state *self, epg_error *err)
     EPG_TRY(epg_agent_close(EPG_TAKE(self->agent), &self->agent_end, err));
     self->has_agent_end = true;
     close_transcript(self, &self->agent_end.exit);
+    remove_home(self);
     const char *event = self->agent_stopped_after_terminal ? "agent_stopped_after_terminal" : "agent_exited";
     const epg_ended *ended = &self->agent_end.ended;
     return EPG_EVENT(self->ledger, event, err, epg_field_u64("left_behind", ended->orphans),

@@ -35,6 +35,7 @@ typedef struct epg_run_state {
     int lock;
     char *path;
     char *workspace;
+    char *agent_home; /* the Agent's private home; NULL: it has none */
     epg_pool *pool;
     epg_store *store;
     epg_ledger *ledger;

@@ -22,7 +22,9 @@ static void put_agent(epg_json_writer *writer, const epg_run_request *request)
     epg_json_put_text(writer, "adapter", agent->adapter != NULL ? agent->adapter->name : NULL);
     put_texts(writer, "command", agent->command, agent->command_count);
     epg_json_put_text(writer, "executable", agent->executable);
+    epg_json_put_text(writer, "home", request->agent_private_home ? "private" : "shared");
     put_texts(writer, "inherit", agent->inherit, agent->inherit_count);
+    epg_json_put_text(writer, "login", request->agent_login);
     epg_json_array(writer, "options");
     for (size_t i = 0; i < agent->option_count; i++) {
         epg_json_object(writer, NULL);
@@ -78,14 +80,28 @@ epg_code epg_run_document_write(int run, const epg_run_request *request, const e
     return epg_file_write_atomic(run, "config.json", epg_buffer_span(&out), 0400, err);
 }
 
-epg_code epg_run_record_invocation(int run, const epg_invocation *invocation, const epg_redactor *redactor,
-                                   epg_span instructions, epg_error *err)
+static epg_code record_adapter(int agent, const epg_adapter *adapter, epg_error *err)
+{
+    EPG_AUTO_BUFFER text = {0};
+    epg_json_writer writer;
+    if (adapter == NULL) {
+        return EPG_OK;
+    }
+    epg_json_begin(&writer, &text, 2);
+    epg_json_put_json(&writer, NULL, adapter->document);
+    epg_json_finish(&writer);
+    return epg_file_write_atomic(agent, EPG_RUN_ADAPTER_FILE, epg_buffer_span(&text), 0400, err);
+}
+
+epg_code epg_run_record_invocation(int run, const epg_invocation *invocation, const epg_adapter *adapter,
+                                   const epg_redactor *redactor, epg_span instructions, epg_error *err)
 {
     EPG_AUTO_CLOSE int agent = -1;
     EPG_AUTO_BUFFER document = {0};
     EPG_TRY(epg_invocation_write(invocation, redactor, &document, err));
     EPG_TRY(epg_dir_open(run, "agent", &agent, err));
     EPG_TRY(epg_file_write_atomic(agent, "instructions.md", instructions, 0400, err));
+    EPG_TRY(record_adapter(agent, adapter, err));
     return epg_file_write_atomic(agent, "invocation.json", epg_buffer_span(&document), 0400, err);
 }
 

@@ -11,9 +11,11 @@
 /* RUN/config.json (0400): all that was asked for, no secret in it. */
 epg_code epg_run_document_write(int run, const epg_run_request *request, const epg_spec *spec, epg_error *err);
 
-/* RUN/agent/instructions.md and invocation.json (0400). */
-epg_code epg_run_record_invocation(int run, const epg_invocation *invocation, const epg_redactor *redactor,
-                                   epg_span instructions, epg_error *err);
+#define EPG_RUN_ADAPTER_FILE "adapter.json"
+
+/* RUN/agent/instructions.md, invocation.json and, with an adapter (may be NULL), a copy of it (0400). */
+epg_code epg_run_record_invocation(int run, const epg_invocation *invocation, const epg_adapter *adapter,
+                                   const epg_redactor *redactor, epg_span instructions, epg_error *err);
 
 /* RUN/run.json. */
 epg_code epg_run_document_conclude(epg_run_state *self, const epg_run_outcome *outcome, epg_error *err);

@@ -4,6 +4,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "runs/document.h"
+
 void epg_stored_request_free(epg_stored_request *stored)
 {
     free(stored->guest_root);
@@ -36,10 +38,13 @@ static epg_code read_agent(const json_t *document, epg_stored_request *out, epg_
 {
     epg_agent_request *agent = &out->request.agent;
     const char *adapter = json_string_value(json_object_get(document, "adapter"));
+    const char *home = json_string_value(json_object_get(document, "home"));
     const char *profile = NULL;
     const json_t *options = json_object_get(document, "options");
     if (adapter != NULL) {
-        EPG_TRY(epg_adapter_find(adapter, &out->adapter, err));
+        /* The adapter that the Run began with, whatever became of the file that it came from. */
+        EPG_AUTO_FREE char *copy = epg_format("%s/agent/" EPG_RUN_ADAPTER_FILE, out->request.directory);
+        EPG_TRY(epg_adapter_read(copy, &out->adapter, err));
         out->has_adapter = true;
         agent->adapter = &out->adapter;
     }
@@ -50,6 +55,8 @@ static epg_code read_agent(const json_t *document, epg_stored_request *out, epg_
     agent->secret = out->secret = read_texts(json_object_get(document, "secret"), &agent->secret_count);
     agent->executable = json_string_value(json_object_get(document, "executable"));
     agent->environment = environ;
+    out->request.agent_private_home = home != NULL && strcmp(home, "private") == 0;
+    out->request.agent_login = json_string_value(json_object_get(document, "login"));
     agent->option_count = json_array_size(options);
     out->options = epg_alloc_array(agent->option_count, sizeof *out->options);
     for (size_t i = 0; i < agent->option_count; i++) {
@@ -111,6 +118,7 @@ epg_code epg_stored_request_read(const char *directory, const epg_history *histo
     const json_t *document = history->request;
     json_t *agent = NULL;
     EPG_TRY(epg_json_member(document, "agent", "config.json", JSON_OBJECT, &agent, err));
+    stored.request.directory = directory;
     EPG_TRY(read_agent(agent, &stored, err));
     EPG_TRY(read_pool(document, again, &stored, err));
     read_skills(json_object_get(document, "skills"), &stored);
@@ -120,7 +128,6 @@ epg_code epg_stored_request_read(const char *directory, const epg_history *histo
     }
     memcpy(stored.initial.digest, history->initial_digest, strlen(history->initial_digest) + 1);
     EPG_TRY(epg_json_u64(document, "best_on_exit", "config.json", &stored.request.best_on_exit, err));
-    stored.request.directory = directory;
     stored.request.config = &history->config;
     stored.request.progress = again->progress;
     *out = stored;

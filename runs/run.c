@@ -196,6 +196,7 @@ static void release(epg_run_state *self)
     }
     free(self->path);
     free(self->workspace);
+    free(self->agent_home);
     epg_progress_close(&self->progress);
 }
 

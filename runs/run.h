@@ -22,6 +22,8 @@ typedef struct epg_run_request {
     const epg_config *config; /* resolved */
     const epg_pool_config *pool;
     epg_agent_request agent; /* instructions, workspace and home are set here */
+    bool agent_private_home; /* the Agent gets a home of the Run's own, RUN/agent/home, removed when it has ended */
+    const char *agent_login; /* a home whose login is copied into that; NULL: none */
     epg_profile agent_profile;
     uint64_t best_on_exit; /* an Agent that ended without finish: hand over its K best; 0: no */
     epg_progress_mode progress;

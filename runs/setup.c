@@ -103,9 +103,11 @@ static epg_code build_invocation(epg_run_state *self, const epg_buffer *task, ep
     epg_agent_request agent = self->request->agent;
     agent.instructions = epg_buffer_cstr(task);
     agent.workspace = self->workspace;
+    agent.home = self->agent_home;
     agent.root = geteuid() == 0;
     EPG_TRY(epg_invocation_build(&agent, &self->invocation, err));
     EPG_TRY(check_command(&self->invocation, err));
+    EPG_TRY(epg_invocation_login_secrets(&self->invocation, self->request->agent_login, err));
     return epg_invocation_redactor(&self->invocation, agent.adapter, &self->redactor, err);
 }
 
@@ -130,6 +132,7 @@ epg_code epg_run_prepare(epg_run_state *self, epg_error *err)
 {
     EPG_TRY(absolute_path(self->request->directory, &self->path, err));
     self->workspace = epg_format("%s/workspace", self->path);
+    self->agent_home = self->request->agent_private_home ? epg_format("%s/agent/home", self->path) : NULL;
     EPG_TRY(open_pool(self, err));
     task_text(self, &self->task);
     EPG_TRY(build_invocation(self, &self->task, err));
@@ -182,7 +185,8 @@ epg_code epg_run_create(epg_run_state *self, epg_error *err)
         epg_run_directory_create(self->path, request->initial, request->skills, request->skill_count, &self->run, err));
     EPG_TRY(epg_run_lock(self->run, &self->lock, err));
     EPG_TRY(epg_run_document_write(self->run, request, self->spec, err));
-    EPG_TRY(epg_run_record_invocation(self->run, &self->invocation, self->redactor, epg_buffer_span(&self->task), err));
+    EPG_TRY(epg_run_record_invocation(self->run, &self->invocation, request->agent.adapter, self->redactor,
+                                      epg_buffer_span(&self->task), err));
     EPG_AUTO_FREE char *history = epg_format("%s/history.git", self->path);
     char commit[EPG_OBJECT_ID_TEXT];
     EPG_TRY(epg_store_create(history, &self->store, err));
@@ -269,6 +273,7 @@ epg_code epg_run_reopen(epg_run_state *self, epg_error *err)
 {
     bool torn = false;
     self->workspace = epg_format("%s/workspace", self->path);
+    self->agent_home = self->request->agent_private_home ? epg_format("%s/agent/home", self->path) : NULL;
     EPG_TRY(open_pool(self, err));
     EPG_TRY(fits(self, err));
     EPG_AUTO_FREE char *history = epg_format("%s/history.git", self->path);

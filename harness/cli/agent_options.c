@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agents/probe.h"
 #include "base/text.h"
 
 void epg_cli_agent_free(epg_cli_agent *agent)
@@ -14,6 +15,9 @@ void epg_cli_agent_free(epg_cli_agent *agent)
         free(agent->options[i].value);
     }
     free(agent->options);
+    free(agent->executable);
+    free(agent->login_directory);
+    free(agent->version);
     *agent = (epg_cli_agent){0};
 }
 
@@ -78,10 +82,10 @@ static epg_code read_home(epg_options *options, epg_cli_agent *agent, epg_error 
         return epg_fail(err, EPG_ERR_USAGE, "--agent-home needs an agent with a private home, and %s has none",
                         agent->adapter.name != NULL ? agent->adapter.name : "a command of your own");
     }
-    if (access(home->value, R_OK | X_OK) != 0) {
+    agent->login_directory = realpath(home->value, NULL);
+    if (agent->login_directory == NULL || access(agent->login_directory, R_OK | X_OK) != 0) {
         return epg_fail(err, EPG_ERR_USAGE, "--agent-home %s: no such directory that can be read", home->value);
     }
-    agent->login_directory = home->value;
     return EPG_OK;
 }
 
@@ -100,7 +104,11 @@ static epg_code read_all(epg_options *options, const char *name, epg_cli_agent *
     if (executable->given && agent->adapter.document == NULL) {
         return epg_fail(err, EPG_ERR_USAGE, "--agent-executable goes with an agent; your own command stands after --");
     }
-    agent->executable = executable->value;
+    if (executable->given) {
+        /* The agent starts in another directory than this. */
+        char *resolved = strchr(executable->value, '/') != NULL ? realpath(executable->value, NULL) : NULL;
+        agent->executable = resolved != NULL ? resolved : epg_strdup(executable->value);
+    }
     EPG_TRY(read_options(options, agent, err));
     return read_home(options, agent, err);
 }
@@ -117,11 +125,27 @@ epg_code epg_cli_agent_read(epg_options *options, const char *name, epg_cli_agen
     return EPG_OK;
 }
 
+epg_code epg_cli_agent_look(epg_cli_agent *agent, epg_error *err)
+{
+    if (agent->adapter.document == NULL) {
+        return EPG_OK;
+    }
+    EPG_AUTO_FREE char *why = NULL;
+    EPG_AUTO_FREE char *path = epg_probe_find(&agent->adapter, agent->executable, getenv("PATH"), &why);
+    if (path == NULL) {
+        return epg_fail(err, EPG_ERR_USAGE, "agent %s: %s", agent->adapter.name, why);
+    }
+    /* Whatever it says is recorded; one that tells no version may work all the same. */
+    (void)epg_probe_version(&agent->adapter, path, environ, &agent->version, NULL);
+    return EPG_OK;
+}
+
 void epg_cli_agent_request(const epg_cli_agent *agent, epg_agent_request *request)
 {
     request->adapter = agent->adapter.document != NULL ? &agent->adapter : NULL;
     request->options = agent->options;
     request->option_count = agent->option_count;
     request->executable = agent->executable;
+    request->version = agent->version;
     request->environment = environ;
 }

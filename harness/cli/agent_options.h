@@ -35,14 +35,17 @@ typedef struct epg_cli_agent {
     epg_adapter adapter; /* document NULL: the user's own command */
     epg_pair *options;
     size_t option_count;
-    const char *executable;
-    const char *login_directory; /* --agent-home; NULL: none */
+    char *executable;      /* --agent-executable; NULL: the adapter's own */
+    char *login_directory; /* --agent-home, absolute; NULL: none */
+    char *version;         /* what the program says of itself; NULL: not asked, or it tells none */
     bool private_home;
     epg_agent_request request; /* for the caller's own use */
 } epg_cli_agent;
 
 /* Reads the options above. `name`: --agent, an operand, or NULL (then --agent-file, else the user's own command). */
 epg_code epg_cli_agent_read(epg_options *options, const char *name, epg_cli_agent *out, epg_error *err);
+/* Finds the agent's program and asks for its version. USAGE when it is not there. */
+epg_code epg_cli_agent_look(epg_cli_agent *agent, epg_error *err);
 void epg_cli_agent_free(epg_cli_agent *agent);
 bool epg_cli_agent_has(const epg_cli_agent *agent, const char *option);
 void epg_cli_agent_add(epg_cli_agent *agent, const char *option, const char *value);

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/text.h"
+#include "cli/agent_options.h"
 #include "cli/cli.h"
 #include "cli/outcome.h"
 #include "cli/setup.h"
@@ -15,7 +16,8 @@
 #include "system/files.h"
 
 static const char usage[] =
-    "Usage: evopolicygym run RUN --benchmark SPEC --program DIR [OPTIONS] -- AGENT-COMMAND...\n\n"
+    "Usage: evopolicygym run RUN --benchmark SPEC --program DIR [OPTIONS] --agent NAME\n"
+    "       evopolicygym run RUN --benchmark SPEC --program DIR [OPTIONS] -- AGENT-COMMAND...\n\n"
     "Runs an Agent in a workspace of its own until it finishes, its time is over, or it ends; then selects on\n"
     "hidden Validation, measures on held-out Assessment, and leaves the whole record in the new directory RUN.\n"
     "The task text reaches the command as {instructions} in an argument, or in workspace/instructions.md.";
@@ -24,19 +26,27 @@ static const char examples[] =
     "      --episode-budget 60 --validation-episodes 20 --assessment-episodes 50 \\\n"
     "      -- python3 agents/demo/demo_agent.py\n"
     "  evopolicygym run out/again --like out/first --seed 7 --execution process --allow-unsafe-process\n"
+    "  evopolicygym run out/codex -b cartpole -p my-program --agent codex --model gpt-5-codex --effort high\n"
     "  evopolicygym run out/second -b cartpole -p my-program -- my-agent --task '{instructions}'\n";
 
 enum { CONFIG_MAX = 1024 * 1024 };
 
-static epg_code read_agent(epg_options *options, epg_run_request *request, epg_error *err)
+static epg_code read_agent(epg_options *options, epg_cli_agent *agent, epg_run_request *request, epg_error *err)
 {
-    request->agent.environment = environ;
     if (options->rest_count == 0 && request->agent.command_count > 0) {
         return EPG_OK; /* --like gave it */
     }
-    if (options->rest_count == 0) {
-        return epg_fail(err, EPG_ERR_USAGE, "name the Agent's command after --: evopolicygym run RUN ... -- my-agent");
+    const epg_option *name = epg_option_find(options, "agent");
+    EPG_TRY(epg_cli_agent_read(options, name->value, agent, err));
+    if (options->rest_count == 0 && agent->adapter.document == NULL) {
+        return epg_fail(
+            err, EPG_ERR_USAGE,
+            "name an Agent (--agent codex, ...) or its command after --: evopolicygym run RUN ... -- my-agent");
     }
+    EPG_TRY(epg_cli_agent_look(agent, err));
+    epg_cli_agent_request(agent, &request->agent);
+    request->agent_private_home = agent->private_home;
+    request->agent_login = agent->login_directory;
     request->agent.command = options->rest;
     request->agent.command_count = options->rest_count;
     const epg_option *inherit = epg_option_find(options, "inherit");
@@ -183,13 +193,14 @@ static epg_code read_and_run(epg_options *options, bool *negative, epg_error *er
 {
     EPG_CLEANUP(epg_config_free) epg_config config = {0};
     EPG_CLEANUP(epg_setup_free) epg_setup setup = {0};
+    EPG_CLEANUP(epg_cli_agent_free) epg_cli_agent agent = {0};
     EPG_CLEANUP(epg_program_free) epg_program program = {0};
     EPG_CLEANUP(likeness_free) likeness like = {0};
     epg_run_request request = {.directory = options->operands[0], .agent_profile = EPG_PROFILE_PROCESS};
     EPG_TRY(read_likeness(options, &like, err));
     EPG_TRY(read_config(options, &like, &config, err));
     EPG_TRY(take_likeness(options, &like, &request, err));
-    EPG_TRY(read_agent(options, &request, err));
+    EPG_TRY(read_agent(options, &agent, &request, err));
     EPG_TRY(read_on_exit(options, &request.best_on_exit, err));
     if (epg_option_find(options, "progress")->given) {
         EPG_TRY(epg_progress_mode_parse(epg_option_find(options, "progress")->value, &request.progress, err));
@@ -218,6 +229,13 @@ epg_code epg_cmd_run(int argc, char **argv, bool *negative, epg_error *err)
 {
     const epg_option own[] = {
         EPG_SETUP_OPTIONS,
+        {.name = "agent",
+         .short_name = 'a',
+         .kind = EPG_OPTION_VALUE,
+         .value_name = "NAME",
+         .help =
+             "the Agent ('evopolicygym agent list' tells which there are); words\nafter -- are added to its command"},
+        EPG_CLI_AGENT_OPTIONS,
         {.name = "program",
          .short_name = 'p',
          .kind = EPG_OPTION_VALUE,
