@@ -99,7 +99,8 @@ static epg_code watch_agent(epg_run_state *self, epg_error *err)
                           epg_field_double("seconds", self->config->agent_timeout_seconds)));
         EPG_TRY(epg_run_evaluation_stop(self, "agent_timeout", err));
     }
-    bool over = self->stop != EPG_STOP_NONE && (self->stop != EPG_STOP_FINISHED || now >= self->grace_deadline);
+    bool graced = self->stop == EPG_STOP_FINISHED || self->stop == EPG_STOP_FAULT;
+    bool over = self->stop != EPG_STOP_NONE && (!graced || now >= self->grace_deadline);
     if (over && !self->agent_terminated) {
         self->agent_terminated = true;
         self->agent_stopped_after_terminal = self->stop == EPG_STOP_FINISHED || self->stop == EPG_STOP_FAULT;
@@ -116,7 +117,8 @@ static int64_t agent_phase_deadline(const epg_run_state *self)
     if (self->agent_terminated) {
         return EPG_NEVER;
     }
-    return self->stop == EPG_STOP_FINISHED ? self->grace_deadline : self->agent_deadline;
+    bool graced = self->stop == EPG_STOP_FINISHED || self->stop == EPG_STOP_FAULT;
+    return graced ? self->grace_deadline : self->agent_deadline;
 }
 
 /* An Agent that ended while its submission is evaluated: that was charged and is published all the same. */
@@ -208,9 +210,25 @@ static void close_session(epg_run_state *self)
     }
 }
 
+/* What the Agent did to published copies, found while nothing of it lives any more. */
+static epg_code check_publications(epg_run_state *self, epg_error *err)
+{
+    const epg_session *session = &self->session;
+    size_t found = self->evidence.count;
+    for (size_t i = 0; i < session->submission_count; i++) {
+        const epg_submission *one = &session->submissions[i];
+        if (one->state == EPG_SUBMISSION_PUBLISHED) {
+            EPG_TRY(epg_publication_check(self->publisher, one->number, one->program_digest,
+                                          &epg_program_default_limits, NULL, &self->evidence, err));
+        }
+    }
+    epg_run_evidence_findings(self, &self->evidence, found);
+    return EPG_OK;
+}
+
 epg_code epg_run_agent_phase(epg_run_state *self, double seconds, epg_error *err)
 {
     epg_code code = agent_phase(self, seconds, err);
     close_session(self);
-    return code;
+    return code == EPG_OK && self->interrupted == 0 ? check_publications(self, err) : code;
 }

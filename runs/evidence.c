@@ -66,8 +66,8 @@ void epg_run_evidence_episode(epg_run_state *self, const char *what, const epg_e
     epg_json_end(&writer);
     epg_json_put_u64(&writer, "episode_index", episode->index);
     epg_json_put_text(&writer, "failure", epg_policy_failure_name(episode->failure));
-    epg_json_put_text(&writer, "kind", "episode");
     epg_json_put_text(&writer, "killed_by", episode->killed_by);
+    epg_json_put_text(&writer, "kind", "episode");
     put_printable(&writer, "output", episode->log);
     epg_json_put_text(&writer, "schema", schema);
     epg_json_put_text(&writer, "subject", what);

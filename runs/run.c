@@ -14,6 +14,8 @@
 #include "runs/request.h"
 #include "system/signals.h"
 
+enum { END_LIMIT_S = 5 };
+
 void epg_run_outcome_free(epg_run_outcome *outcome)
 {
     free(outcome->detail);
@@ -174,6 +176,11 @@ static void release(epg_run_state *self)
     }
     free(self->training);
     epg_pool_close(self->pool);
+    if (self->has_agent_end && !self->agent_end.owned_to_the_end) {
+        /* Somebody killed the Agent's monitor: what it owned has become ours. */
+        epg_ended ended;
+        epg_descendants_end(NULL, 0, 0, epg_deadline_after_seconds(END_LIMIT_S), &ended);
+    }
     epg_retention_free(self->retention);
     if (self->publisher != NULL) {
         epg_publisher_close(self->publisher);
@@ -213,6 +220,7 @@ static epg_code open_state(epg_run_state *self, const epg_run_request *request, 
     self->shown.deadline = EPG_NEVER;
     self->shown.phase = "starting";
     self->shown.budget = request->config->episode_budget;
+    (void)epg_become_subreaper();
     epg_session_init(&self->session, request->config);
     epg_progress_open(&self->progress, request->progress);
     return epg_signals_open(&self->signals, err);

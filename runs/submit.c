@@ -94,6 +94,7 @@ static epg_code fail_session(epg_run_state *self, const char *code, const epg_er
     self->fault = *fault;
     self->fault_code = code;
     self->stop = EPG_STOP_FAULT;
+    self->grace_deadline = epg_deadline_after_ns(EPG_SECOND / 2); /* so that its client can still tell the Agent */
     epg_run_evidence_fault(self, number > 0 ? id : "session", fault);
     epg_progress_line(&self->progress, code, "%s: %s", code, fault->text);
     epg_session_failed(&self->session, code);
