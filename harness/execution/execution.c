@@ -35,23 +35,26 @@ epg_code epg_profile_parse(const char *text, epg_profile *out, epg_error *err)
     return epg_fail(err, EPG_ERR_USAGE, "unknown execution profile '%.64s': use process or sandbox", text);
 }
 
-static epg_code launcher_of(const epg_execution *execution, const epg_launcher **out, epg_error *err)
+/* NULL, and the error told, when the profile can't be had. */
+static const epg_launcher *launcher_of(const epg_execution *execution, epg_error *err)
 {
     switch (execution->profile) {
     case EPG_PROFILE_PROCESS:
-        *out = &epg_process_launcher;
-        return EPG_OK;
+        return &epg_process_launcher;
     case EPG_PROFILE_SANDBOX:
         break;
     }
-    return epg_fail(err, EPG_ERR_UNAVAILABLE, "execution profile %s is not built into this version: use process",
-                    epg_profile_name(execution->profile));
+    (void)epg_fail(err, EPG_ERR_UNAVAILABLE, "execution profile %s is not built into this version: use process",
+                   epg_profile_name(execution->profile));
+    return NULL;
 }
 
 epg_code epg_execution_check(const epg_execution *execution, epg_error *err)
 {
-    const epg_launcher *launcher = NULL;
-    EPG_TRY(launcher_of(execution, &launcher, err));
+    const epg_launcher *launcher = launcher_of(execution, err);
+    if (launcher == NULL) {
+        return EPG_ERR_UNAVAILABLE;
+    }
     return launcher->check(execution, err);
 }
 
@@ -76,8 +79,10 @@ enum { FIXED_ARGUMENTS = 4 };
 epg_code epg_execution_launch(const epg_execution *execution, epg_guest_mode mode, const epg_fd_map *fds,
                               size_t fd_count, epg_process *out, epg_error *err)
 {
-    const epg_launcher *launcher = NULL;
-    EPG_TRY(launcher_of(execution, &launcher, err));
+    const epg_launcher *launcher = launcher_of(execution, err);
+    if (launcher == NULL) {
+        return EPG_ERR_UNAVAILABLE;
+    }
     EPG_AUTO_FREE char *script = epg_format("%s/server.py", execution->guest_root);
     EPG_AUTO_FREE char *preload = epg_strdup(execution->preload != NULL ? execution->preload : "");
     EPG_AUTO_FREE const char **argv = epg_alloc_array(FIXED_ARGUMENTS + strlen(preload) + 2, sizeof *argv);
@@ -104,8 +109,10 @@ epg_code epg_execution_launch(const epg_execution *execution, epg_guest_mode mod
 
 epg_code epg_execution_confine(const epg_execution *execution, const epg_process *process, epg_error *err)
 {
-    const epg_launcher *launcher = NULL;
-    EPG_TRY(launcher_of(execution, &launcher, err));
+    const epg_launcher *launcher = launcher_of(execution, err);
+    if (launcher == NULL) {
+        return EPG_ERR_UNAVAILABLE;
+    }
     return launcher->confine(execution, process, err);
 }
 
