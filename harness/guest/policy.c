@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -32,7 +33,12 @@ struct epg_policy {
     epg_seat seat;
     epg_channel channel;
     epg_log log;
-    int events; /* epoll: readable when the process ended or we are told to stop */
+    int stops; /* epoll: the process ended, or we are told to stop */
+    int waits; /* epoll: something to read, something printed, the alarm, or `stops` */
+    int alarm; /* timer that goes off at alarm_at, which is never after the deadline of a wait */
+    int64_t alarm_at;
+    bool hung_up; /* the channel's other end is closed */
+    bool more;    /* the channel may hold what no event will tell of again */
     char *program_path;
     char *detail;
     bool failed; /* no more exchanges */
@@ -64,10 +70,22 @@ static bool readable_now(int fd)
     return fd >= 0 && poll(&ready, 1, 0) > 0;
 }
 
-static epg_code watch(epg_policy *policy, int fd, epg_error *err)
+static bool watch(int set, int fd, uint32_t events)
 {
-    struct epoll_event event = {.events = EPOLLIN};
-    if (fd < 0 || epoll_ctl(policy->events, EPOLL_CTL_ADD, fd, &event) == 0) {
+    struct epoll_event event = {.events = events, .data.fd = fd};
+    return fd < 0 || epoll_ctl(set, EPOLL_CTL_ADD, fd, &event) == 0;
+}
+
+static epg_code watch_all(epg_policy *policy, epg_error *err)
+{
+    policy->stops = epoll_create1(EPOLL_CLOEXEC);
+    policy->waits = epoll_create1(EPOLL_CLOEXEC);
+    policy->alarm = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+    policy->channel.cancel = policy->stops;
+    if (policy->alarm >= 0 && watch(policy->stops, policy->seat.process.pidfd, EPOLLIN) &&
+        watch(policy->stops, policy->guest->cancel, EPOLLIN) && watch(policy->waits, policy->stops, EPOLLIN) &&
+        watch(policy->waits, policy->seat.output, EPOLLIN) && watch(policy->waits, policy->alarm, EPOLLIN | EPOLLET) &&
+        watch(policy->waits, policy->channel.in, EPOLLIN | EPOLLET)) {
         return EPG_OK;
     }
     (void)epg_fail_errno(err, errno, "can't watch a Policy process");
@@ -80,15 +98,11 @@ epg_code epg_policy_begin(epg_guest *guest, const char *program_path, epg_policy
     EPG_TRY(epg_seat_take(guest, &seat, err));
     epg_policy *policy = epg_alloc(sizeof *policy);
     *policy = (epg_policy){.guest = guest, .seat = seat, .program_path = epg_strdup(program_path)};
+    policy->alarm_at = EPG_NEVER;
     epg_channel_open(&policy->channel, seat.receive, seat.send, REPLY_LIMIT);
     policy->seat.receive = policy->seat.send = -1;
     epg_log_open(&policy->log, guest->execution.limits.log_bytes);
-    policy->events = epoll_create1(EPOLL_CLOEXEC);
-    policy->channel.cancel = policy->events;
-    epg_code code = watch(policy, seat.process.pidfd, err);
-    if (code == EPG_OK) {
-        code = watch(policy, guest->cancel, err);
-    }
+    epg_code code = watch_all(policy, err);
     if (code != EPG_OK) {
         epg_policy_end ignored;
         if (epg_policy_finish(policy, &ignored, NULL) == EPG_OK) {
@@ -179,32 +193,54 @@ static epg_code fails_by_end(epg_policy *policy, epg_policy_cause cause, epg_pol
     return fails_with(policy, cause, text, reply);
 }
 
+/* --- Waiting. ---
+ *
+ * This is done once an act, so its cost counts. A wait without a time limit of its own is markedly cheaper, so the
+ * deadline is a timer among the things waited for; deadlines mostly move on from act to act, so it is set only when it
+ * would come too late, and looked at again when it comes early. The channel tells of new bytes only (edges): what a
+ * read may have left is remembered in `more`. */
+
+static void set_alarm(epg_policy *policy, int64_t deadline)
+{
+    if (policy->alarm_at > deadline) {
+        struct itimerspec when = {.it_value = {deadline / EPG_SECOND, deadline % EPG_SECOND}};
+        if (deadline <= 0) {
+            when.it_value.tv_nsec = 1; /* zero would mean never */
+        }
+        (void)timerfd_settime(policy->alarm, TFD_TIMER_ABSTIME, &when, NULL);
+        policy->alarm_at = deadline;
+    }
+}
+
 /* Waits until there is something to read or nothing more will come (*ended). */
 static epg_code wait_for_input(epg_policy *policy, int64_t deadline, bool *ended, epg_error *err)
 {
     for (;;) {
-        struct pollfd ready[3] = {{.fd = policy->channel.in, .events = POLLIN},
-                                  {.fd = policy->seat.output, .events = POLLIN},
-                                  {.fd = policy->events, .events = POLLIN}};
-        int count = poll(ready, EPG_COUNT(ready), epg_poll_timeout_ms(deadline));
-        if (ready[1].revents != 0 && count > 0) {
-            take_output(policy);
-        }
-        if (count > 0 && ready[2].revents != 0) {
-            if (readable_now(policy->guest->cancel)) {
-                return epg_fail(err, EPG_ERR_INTERRUPTED, "stopped while a Policy was waited for");
+        struct epoll_event ready[4];
+        bool readable = false;
+        set_alarm(policy, deadline);
+        int count = epoll_wait(policy->waits, ready, EPG_COUNT(ready), -1);
+        for (int i = 0; i < count; i++) {
+            int fd = ready[i].data.fd;
+            if (fd == policy->channel.in) {
+                readable = true;
+                policy->hung_up |= (ready[i].events & EPOLLHUP) != 0;
+            } else if (fd == policy->seat.output) {
+                take_output(policy);
+            } else if (fd == policy->alarm) {
+                policy->alarm_at = EPG_NEVER;
+            } else {
+                *ended = true;
             }
-            *ended = true;
+        }
+        if (*ended && readable_now(policy->guest->cancel)) {
+            return epg_fail(err, EPG_ERR_INTERRUPTED, "stopped while a Policy was waited for");
+        }
+        if (readable || *ended) {
             return EPG_OK;
         }
-        if (count > 0 && ready[0].revents != 0) {
-            return EPG_OK;
-        }
-        if (count <= 0 && epg_monotonic_ns() >= deadline) {
+        if (epg_monotonic_ns() >= deadline) { /* asked whatever woke us: it may print without end */
             return epg_fail(err, EPG_ERR_TIMEOUT, "the Policy did not answer in time");
-        }
-        if (count > 0 && epg_monotonic_ns() >= deadline) {
-            return epg_fail(err, EPG_ERR_TIMEOUT, "the Policy did not answer in time"); /* it prints without end */
         }
     }
 }
@@ -220,17 +256,19 @@ static epg_code receive(epg_policy *policy, int64_t deadline, epg_frame *frame, 
             return EPG_OK;
         }
         size_t before = channel->input.size - channel->consumed;
-        epg_code code = ended ? EPG_OK : wait_for_input(policy, deadline, &ended, err);
+        epg_code code = ended || policy->more ? EPG_OK : wait_for_input(policy, deadline, &ended, err);
         if (before > 0 && (code == EPG_ERR_TIMEOUT || epg_monotonic_ns() >= deadline)) {
             return epg_fail(err, EPG_ERR_TIMEOUT, "the Policy did not finish its answer in time");
         }
         EPG_TRY(code);
         code = epg_channel_fill(channel, err);
-        if (code == EPG_ERR_CLOSED || (code == EPG_OK && ended && channel->input.size == before)) {
+        size_t got = channel->input.size - before;
+        if (code == EPG_ERR_CLOSED || (code == EPG_OK && ended && got == 0)) {
             *fault = before > 0 ? EPG_FRAME_PARTIAL : EPG_FRAME_CLOSED;
             return epg_fail(err, EPG_ERR_CLOSED, "the Policy ended");
         }
         EPG_TRY(code);
+        policy->more = policy->hung_up || got == EPG_FRAME_READ_SIZE;
     }
 }
 
@@ -417,7 +455,9 @@ epg_code epg_policy_finish(epg_policy *policy, epg_policy_end *out, epg_error *e
     }
     epg_log_close(&policy->log);
     epg_seat_close(&policy->seat);
-    epg_close_cleanup(&policy->events);
+    epg_close_cleanup(&policy->stops);
+    epg_close_cleanup(&policy->waits);
+    epg_close_cleanup(&policy->alarm);
     free(policy->program_path);
     free(policy->detail);
     free(policy);

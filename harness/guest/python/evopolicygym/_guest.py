@@ -20,7 +20,7 @@ from evopolicygym._codec import decode, encode
 from evopolicygym.policy import PolicyContext
 
 START, ACT = 1, 2  # from the Host
-READY, VALUE, LOAD_FAILED, RAISED, INADMISSIBLE = 17, 18, 19, 20, 21  # to the Host
+READY, VALUE, LOAD_FAILED, RAISED, INADMISSIBLE = b"\x11", b"\x12", b"\x13", b"\x14", b"\x15"  # to the Host
 
 HEAD_SIZE = 9
 READ_SIZE = 65536  # a larger buffer costs more to allocate than it saves
@@ -70,21 +70,31 @@ def rehearse():
 
 
 def converse():
+    """Answers frame after frame. What an act needs is written out here: each call would be paid for in every step."""
     policy = None
+    read, write = os.read, os.write
     while True:
-        kind, sequence, body = receive()
-        if kind == ACT:
-            answer, reply = act(policy, body)
+        data = read(RECEIVE, READ_SIZE)
+        if len(data) != 4 + int.from_bytes(data[:4], "big"):
+            data = receive_rest(bytearray(data))
+        if data[4] == ACT:
+            observation = decode(data[HEAD_SIZE:])
+            try:
+                action = policy.act(observation)
+            except BaseException as error:
+                kind, body = RAISED, told(error)
+            else:
+                try:
+                    kind, body = VALUE, encode(action)
+                except BaseException as error:
+                    kind, body = INADMISSIBLE, told(error)
         else:
-            answer, reply, policy = start(body)
-        send(answer, sequence, reply)
-
-
-def receive():
-    data = os.read(RECEIVE, READ_SIZE)
-    if len(data) < HEAD_SIZE or len(data) < 4 + int.from_bytes(data[:4], "big"):
-        data = receive_rest(bytearray(data))
-    return data[4], data[5:HEAD_SIZE], data[HEAD_SIZE:]
+            kind, body, policy = start(data[HEAD_SIZE:])
+        answer = (len(body) + 5).to_bytes(4, "big") + kind + data[5:HEAD_SIZE] + body
+        sent = write(SEND, answer)
+        while sent < len(answer):
+            answer = answer[sent:]
+            sent = write(SEND, answer)
 
 
 def receive_rest(data):
@@ -94,25 +104,6 @@ def receive_rest(data):
             raise Ended
         data += more
     return bytes(data)
-
-
-def send(kind, sequence, body):
-    data = (len(body) + 5).to_bytes(4, "big") + bytes((kind,)) + sequence + body
-    sent = os.write(SEND, data)
-    while sent < len(data):
-        sent += os.write(SEND, data[sent : sent + READ_SIZE])
-
-
-def act(policy, body):
-    observation = decode(body)
-    try:
-        action = policy.act(observation)
-    except BaseException as error:
-        return RAISED, told(error)
-    try:
-        return VALUE, encode(action)
-    except BaseException as error:
-        return INADMISSIBLE, told(error)
 
 
 def start(body):
