@@ -113,11 +113,8 @@ static void observe(const void *state, const void *parameters, epg_buffer *out)
 {
     (void)parameters;
     const cartpole *self = state;
-    epg_value_put_list(out, 4);
-    epg_value_put_float(out, epg_float32(self->position));
-    epg_value_put_float(out, epg_float32(self->velocity));
-    epg_value_put_float(out, epg_float32(self->angle));
-    epg_value_put_float(out, epg_float32(self->angular_velocity));
+    const double seen[] = {self->position, self->velocity, self->angle, self->angular_velocity};
+    epg_simple_put_float32s(out, seen, EPG_COUNT(seen));
 }
 
 const epg_simple_kind epg_cartpole_kind = {

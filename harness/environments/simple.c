@@ -97,11 +97,18 @@ static const char *kind_text(char kind)
     }
 }
 
+enum { ONE_DIGIT = 10 }; /* the size of a canonical int of one digit: tag, length, digit */
+
 /* Exactly what the action space says: an int is no float, a bool is no int, nothing is clipped. */
 static bool read_action(const epg_simple_kind *kind, epg_span bytes, epg_action *out, char **reason)
 {
     if (kind->action_count > 0) {
         int64_t number = -1;
+        unsigned digit = bytes.size == ONE_DIGIT ? (unsigned)bytes.data[ONE_DIGIT - 1] - '0' : kind->action_count;
+        if (digit < kind->action_count && bytes.data[0] == 'I') {
+            out->index = digit; /* nearly every Action: no parsing */
+            return true;
+        }
         if (epg_value_get_i64(bytes, &number) && number >= 0 && number < (int64_t)kind->action_count) {
             out->index = (unsigned)number;
             return true;
@@ -230,7 +237,26 @@ epg_code epg_simple_open(const epg_simple_kind *kind, const char *parameters, ep
     return EPG_OK;
 }
 
-/* --- Literals --- */
+/* --- Values --- */
+
+void epg_simple_put_float32s(epg_buffer *out, const double *values, size_t count)
+{
+    uint8_t *at = epg_buffer_reserve(out, 9 + 9 * count);
+    if (at == NULL) {
+        return; /* over the buffer's bound, which it marks */
+    }
+    at[0] = 'L';
+    epg_write_be64(at + 1, count);
+    for (size_t i = 0; i < count; i++) {
+        double value = epg_float32(values[i]);
+        uint64_t bits = 0;
+        memcpy(&bits, &value, sizeof bits);
+        at[9 + 9 * i] = 'F';
+        epg_write_be64(at + 10 + 9 * i, bits);
+    }
+    out->size += 9 + 9 * count;
+    out->data[out->size] = '\0';
+}
 
 void epg_simple_literal(epg_buffer *out, const char *json)
 {

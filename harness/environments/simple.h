@@ -50,6 +50,10 @@ epg_code epg_simple_open(const epg_simple_kind *kind, const char *parameters, ep
  * ints, numbers with a point or an exponent floats. A fault in it is a fault of ours and aborts. */
 void epg_simple_literal(epg_buffer *out, const char *json);
 
+/* Appends a list of float32 values, widened: an observation in one piece, for Environments that are stepped millions of
+ * times a second. */
+void epg_simple_put_float32s(epg_buffer *out, const double *values, size_t count);
+
 /* A float32 value, widened: what Gymnasium's observations hold. */
 static inline double epg_float32(double value)
 {
