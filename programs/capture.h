@@ -31,7 +31,7 @@ epg_code epg_capture_open(const char *path, const char *what, int *out, epg_erro
 const char *epg_capture_name_fault(const char *name, size_t size);
 
 /* epg_program_materialise with another mode for executable files. */
-epg_code epg_capture_write(const epg_program *files, int directory, unsigned file_mode, unsigned executable_mode,
+epg_code epg_capture_write(const epg_program *program, int directory, unsigned file_mode, unsigned executable_mode,
                            unsigned directory_mode, bool sync, epg_error *err);
 
 /* The file at `path`, NULL when there is none. */

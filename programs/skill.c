@@ -83,7 +83,7 @@ static bool take_line(epg_span *text, epg_span *line)
 /* The value of the one "name:" between the two "---" lines that the text starts with. */
 static epg_code frontmatter_name(epg_span text, epg_span *out, epg_error *err)
 {
-    epg_span line;
+    epg_span line = {0};
     size_t names = 0;
     if (!take_line(&text, &line) || !is_text(trim(line), "---") || line.data[0] != '-') {
         return epg_fail(err, EPG_ERR_INVALID, REQUIRED " must start with a line \"---\"");
@@ -109,7 +109,7 @@ static epg_code check_name(const epg_skill *skill, epg_error *err)
 {
     const epg_program_file *file = epg_capture_find(&skill->files, REQUIRED); /* capture has seen to it */
     epg_span text = epg_buffer_span(&file->content);
-    epg_span name;
+    epg_span name = {0};
     if (text.size > MAX_REQUIRED_BYTES) {
         return epg_fail(err, EPG_ERR_LIMIT, REQUIRED " has more than %d bytes", MAX_REQUIRED_BYTES);
     }

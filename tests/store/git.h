@@ -41,6 +41,12 @@ static inline char *epg_test_git(const char *repository, const char *arguments)
                           repository, arguments);
 }
 
+/* For what it does, not for what it prints. */
+static inline void epg_run_git(const char *repository, const char *arguments)
+{
+    free(epg_test_git(repository, arguments));
+}
+
 static inline void epg_assert_git(const char *repository, const char *arguments, const char *expected)
 {
     EPG_AUTO_FREE char *text = epg_test_git(repository, arguments);

@@ -184,7 +184,7 @@ static int take_plainly(const void *context)
 /* One try; false when the step has no such point any more. */
 static bool try_point(const attempt *self)
 {
-    EPG_AUTO_FREE char *copied = epg_test_shell("rm -rf '%s'; cp -a '%s/prepared.git' '%s'", path, directory, path);
+    free(epg_test_shell("rm -rf '%s'; cp -a '%s/prepared.git' '%s'", path, directory, path));
     int status = in_child(take, self);
     bool died = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
     ck_assert_msg(died || (WIFEXITED(status) && WEXITSTATUS(status) <= 1), "%s, point %u, way %d: status %d",
@@ -217,7 +217,7 @@ START_TEST(a_step_cut_off_anywhere_can_be_taken_again)
 {
     attempt self = {.step = &steps[_i / WAYS], .way = (way)(_i % WAYS), .point = 1};
     ck_assert_int_eq(in_child(prepare, &self.step->before), 0);
-    EPG_AUTO_FREE char *moved = epg_test_shell("mv '%s' '%s/prepared.git'", path, directory);
+    free(epg_test_shell("mv '%s' '%s/prepared.git'", path, directory));
     while (try_point(&self)) {
         self.point += self.step->take == step_maintain && self.point > 12 ? 23 : 1; /* it removes many files alike */
     }
@@ -253,7 +253,7 @@ START_TEST(a_store_is_made_whole_or_not_at_all)
             ck_assert(died);
             ck_assert_int_eq(in_child(create, &never), 0);
         }
-        EPG_AUTO_FREE char *removed = epg_test_shell("rm -rf '%s'", path);
+        free(epg_test_shell("rm -rf '%s'", path));
     }
 }
 END_TEST

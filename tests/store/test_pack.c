@@ -22,7 +22,7 @@ static void set_up(void)
     repository = epg_format("%s/r.git", directory);
     err = (epg_error){.text = ""};
     ck_assert_int_ge(git_libgit2_init(), 1);
-    EPG_AUTO_FREE char *made = epg_test_git(repository, "init -q --bare");
+    epg_run_git(repository, "init -q --bare");
     EPG_AUTO_FREE char *path = epg_format("%s/objects/pack", repository);
     packs = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     ck_assert_int_ge(packs, 0);

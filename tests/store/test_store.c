@@ -1,103 +1,10 @@
-/* The store: what is kept comes back, plain git reads it, damage is found, and a repeated commit finishes a cut one. */
-#include <fcntl.h>
-#include <stdio.h>
+/* The store: what is kept comes back, plain git reads it, and a repeated commit finishes a cut one. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/memory.h"
-#include "programs/store.h"
-#include "store/git.h"
-#include "support/support.h"
-
-static char *directory;
-static char *path;
-static epg_store *store;
-static epg_error err;
-static char id[EPG_OBJECT_ID_TEXT];
-
-enum { WHEN = 1700000000 };
-
-static void set_up(void)
-{
-    directory = epg_test_directory();
-    path = epg_format("%s/programs.git", directory);
-    err = (epg_error){.text = ""};
-    epg_assert_ok(epg_store_create(path, &store, &err), &err);
-}
-
-static void tear_down(void)
-{
-    epg_store_close(store);
-    store = NULL;
-    free(path);
-    epg_test_directory_free(directory);
-}
-
-static void reopen(void)
-{
-    epg_store_close(store);
-    store = NULL;
-    epg_assert_ok(epg_store_open(path, &store, &err), &err);
-}
-
-/* A Program of "path", "text" pairs; policy.py is added. */
-static epg_program program_of(const char *const *pairs)
-{
-    epg_program program = {0};
-    EPG_AUTO_FREE char *source = epg_format("%s/source", directory);
-    EPG_AUTO_FREE char *remove = epg_format("rm -rf '%s' && mkdir '%s'", source, source);
-    ck_assert_int_eq(system(remove), 0);
-    epg_test_write_text(source, "policy.py", "def make_policy(context): pass\n");
-    for (size_t i = 0; pairs != NULL && pairs[i] != NULL; i += 2) {
-        epg_test_write_text(source, pairs[i], pairs[i + 1]);
-    }
-    epg_assert_ok(epg_program_capture_path(source, &epg_program_default_limits, &program, &err), &err);
-    return program;
-}
-
-static epg_program program_with(const char *name, const char *text)
-{
-    const char *const pairs[] = {name, text, NULL};
-    return program_of(pairs);
-}
-
-static epg_code commit(const epg_program *program, const char *name)
-{
-    return epg_store_commit(store, program, name, "a subject", NULL, WHEN, id, &err);
-}
-
-static void commit_text(const char *name, const char *text)
-{
-    epg_program program = program_with("x.txt", text);
-    epg_assert_ok(commit(&program, name), &err);
-    epg_program_free(&program);
-}
-
-static char *git(const char *arguments)
-{
-    return epg_test_git(path, arguments);
-}
-
-static void assert_git(const char *arguments, const char *expected)
-{
-    epg_assert_git(path, arguments, expected);
-}
-
-static void assert_loads(const char *name, const epg_program *program)
-{
-    epg_program back = {0};
-    epg_assert_ok(epg_store_load(store, name, &back, &err), &err);
-    ck_assert_str_eq(back.digest, program->digest);
-    ck_assert_uint_eq(back.count, program->count);
-    ck_assert_uint_eq(back.total_bytes, program->total_bytes);
-    for (size_t i = 0; i < back.count; i++) {
-        ck_assert_str_eq(back.files[i].path, program->files[i].path);
-    }
-    epg_program_free(&back);
-}
+#include "store/fixture.h"
 
 START_TEST(a_new_store_is_an_empty_repository)
 {
@@ -232,8 +139,7 @@ START_TEST(a_commit_cut_off_after_its_tag_is_finished)
 {
     commit_text("initial", "one");
     commit_text("submission-000001", "two");
-    EPG_AUTO_FREE char *removed =
-        git(_i == 0 ? "update-ref refs/heads/main refs/tags/initial" : "update-ref -d refs/heads/main");
+    epg_run_git(path, _i == 0 ? "update-ref refs/heads/main refs/tags/initial" : "update-ref -d refs/heads/main");
     reopen();
     if (_i == 0) {
         commit_text("submission-000001", "two");
@@ -270,7 +176,7 @@ START_TEST(the_newest_snapshot_can_be_taken_back)
     if (_i == 1) {
         epg_store_close(store);
         store = NULL;
-        EPG_AUTO_FREE char *packed = git("pack-refs --all --prune");
+        epg_run_git(path, "pack-refs --all --prune");
         epg_assert_ok(epg_store_open(path, &store, &err), &err);
     }
     epg_assert_ok(epg_store_drop(store, "submission-000001", &err), &err);
@@ -348,14 +254,14 @@ START_TEST(notes_of_git_are_kept_and_replaced)
 {
     commit_text("initial", "one");
     commit_text("submission-000001", "two");
-    EPG_AUTO_FREE char *first = git("-c user.name=x -c user.email=x@x notes add -m theirs initial");
-    EPG_AUTO_FREE char *second = git("-c user.name=x -c user.email=x@x notes add -m theirs submission-000001");
+    epg_run_git(path, "-c user.name=x -c user.email=x@x notes add -m theirs initial");
+    epg_run_git(path, "-c user.name=x -c user.email=x@x notes add -m theirs submission-000001");
     reopen();
     epg_assert_ok(epg_store_note(store, "submission-000001", "ours\n", WHEN, &err), &err);
     epg_assert_ok(epg_store_write_notes(store, &err), &err);
     assert_git("notes show initial", "theirs\n");
     assert_git("notes show submission-000001", "ours\n");
-    EPG_AUTO_FREE char *third = git("-c user.name=x -c user.email=x@x notes add -f -m again submission-000001");
+    epg_run_git(path, "-c user.name=x -c user.email=x@x notes add -f -m again submission-000001");
     epg_store_entry entry = {0};
     epg_assert_ok(epg_store_find(store, "submission-000001", &entry, &err), &err);
     ck_assert_str_eq(entry.note, "again\n");
@@ -413,7 +319,7 @@ START_TEST(all_are_listed_in_order_of_their_names)
     commit_text("initial", "0");
     commit_text("submission-000001", "1");
     epg_assert_ok(epg_store_note(store, "submission-000001", "n\n", WHEN, &err), &err);
-    EPG_AUTO_FREE char *theirs = git("tag their+tag initial");
+    epg_run_git(path, "tag their+tag initial");
     epg_assert_ok(epg_store_each(store, see, &all, &err), &err);
     ck_assert_uint_eq(all.count, 3);
     ck_assert_uint_eq(all.notes, 1);
@@ -443,101 +349,6 @@ START_TEST(a_diff_is_what_git_prints)
     ck_assert_uint_eq(same.size, 0);
     epg_program_free(&first);
     epg_program_free(&second);
-}
-END_TEST
-
-/* Damage. */
-
-static void assert_altered(const char *name)
-{
-    epg_program back = {0};
-    reopen();
-    epg_assert_code(epg_store_load(store, name, &back, &err), EPG_ERR_INVALID, &err);
-    ck_assert_ptr_null(back.files);
-}
-
-/* Someone rewrote the commit to hold another tree, and left its message alone. */
-START_TEST(another_tree_under_the_same_digest_is_found)
-{
-    commit_text("initial", "one");
-    commit_text("submission-000001", "two");
-    EPG_AUTO_FREE char *script = epg_format(
-        "log -1 --format=%%B initial > '%s/message'; export GIT_DIR='%s' GIT_AUTHOR_NAME=x GIT_AUTHOR_EMAIL=x"
-        " GIT_COMMITTER_NAME=x GIT_COMMITTER_EMAIL=x;"
-        "git update-ref refs/tags/initial $(git commit-tree submission-000001^{tree} < '%s/message')",
-        directory, path, directory);
-    EPG_AUTO_FREE char *done = git(script);
-    assert_altered("initial");
-}
-END_TEST
-
-static const char *const forged_trees[] = {
-    "120000 blob %s\\tlink",                                           /* a symbolic link */
-    "160000 commit 1111111111111111111111111111111111111111\\tmodule", /* a submodule */
-    "100755 blob %s\\tpolicy.py",                                      /* a mode that Programs have not */
-    "100644 blob %s\\tother.py",                                       /* no policy.py */
-};
-
-START_TEST(trees_that_no_program_has_are_found)
-{
-    commit_text("initial", "one");
-    EPG_AUTO_FREE char *script = epg_format(
-        "log -1 --format=%%B initial > '%s/message'; export GIT_DIR='%s' GIT_AUTHOR_NAME=x GIT_AUTHOR_EMAIL=x"
-        " GIT_COMMITTER_NAME=x GIT_COMMITTER_EMAIL=x;"
-        "t=$(printf \"%s\\n\" $(git rev-parse initial:policy.py) | git mktree --missing);"
-        "git update-ref refs/tags/initial $(git commit-tree $t < '%s/message')",
-        directory, path, forged_trees[_i], directory);
-    EPG_AUTO_FREE char *done = git(script);
-    assert_altered("initial");
-}
-END_TEST
-
-START_TEST(a_tag_on_something_else_is_found)
-{
-    commit_text("initial", "one");
-    EPG_AUTO_FREE char *moved = git(_i == 0 ? "tag -f initial initial^{tree}" : "tag -f initial initial:x.txt");
-    assert_altered("initial");
-}
-END_TEST
-
-/* One byte anywhere in the pack: all that is read is right, or it is refused. */
-START_TEST(a_flipped_byte_is_found)
-{
-    epg_program program = program_with("x.txt", "one");
-    epg_assert_ok(commit(&program, "initial"), &err);
-    EPG_AUTO_FREE char *list = epg_format("ls '%s'/objects/pack/*.pack", path);
-    FILE *pipe = popen(list, "re");
-    char pack[512] = "";
-    ck_assert_ptr_nonnull(fgets(pack, sizeof pack, pipe));
-    (void)pclose(pipe);
-    pack[strcspn(pack, "\n")] = '\0';
-    ck_assert_int_eq(chmod(pack, 0600), 0);
-    struct stat info;
-    ck_assert_int_eq(stat(pack, &info), 0);
-    size_t refused = 0;
-    for (off_t at = 0; at < info.st_size; at++) {
-        int fd = open(pack, O_RDWR | O_CLOEXEC);
-        uint8_t byte = 0;
-        ck_assert_int_eq(pread(fd, &byte, 1, at), 1);
-        uint8_t flipped = byte ^ 0x10U;
-        ck_assert_int_eq(pwrite(fd, &flipped, 1, at), 1);
-        epg_program back = {0};
-        epg_store *damaged = NULL;
-        epg_code code = epg_store_open(path, &damaged, &err);
-        if (code == EPG_OK) {
-            code = epg_store_load(damaged, "initial", &back, &err);
-        }
-        ck_assert_msg(code == EPG_ERR_INVALID || (code == EPG_OK && strcmp(back.digest, program.digest) == 0),
-                      "byte %lld: %s: %s", (long long)at, epg_code_name(code), err.text);
-        refused += code == EPG_ERR_INVALID;
-        epg_program_free(&back);
-        epg_store_close(damaged);
-        ck_assert_int_eq(pwrite(fd, &byte, 1, at), 1);
-        ck_assert_int_eq(close(fd), 0);
-    }
-    ck_assert_uint_gt(refused, 100);
-    assert_loads("initial", &program);
-    epg_program_free(&program);
 }
 END_TEST
 
@@ -588,15 +399,6 @@ START_TEST(the_users_configuration_counts_for_nothing)
 }
 END_TEST
 
-static TCase *new_case(Suite *suite, const char *name)
-{
-    TCase *tests = tcase_create(name);
-    tcase_add_checked_fixture(tests, set_up, tear_down);
-    tcase_set_timeout(tests, 120);
-    suite_add_tcase(suite, tests);
-    return tests;
-}
-
 int main(void)
 {
     Suite *suite = suite_create("store");
@@ -624,10 +426,5 @@ int main(void)
     tcase_add_test(reading, many_notes_stay_in_gits_order);
     tcase_add_test(reading, all_are_listed_in_order_of_their_names);
     tcase_add_test(reading, a_diff_is_what_git_prints);
-    TCase *damage = new_case(suite, "damage");
-    tcase_add_test(damage, another_tree_under_the_same_digest_is_found);
-    tcase_add_loop_test(damage, trees_that_no_program_has_are_found, 0, (int)EPG_COUNT(forged_trees));
-    tcase_add_loop_test(damage, a_tag_on_something_else_is_found, 0, 2);
-    tcase_add_test(damage, a_flipped_byte_is_found);
     return epg_test_main(suite);
 }
