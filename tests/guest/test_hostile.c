@@ -241,8 +241,8 @@ START_TEST(frames_flooded_during_a_slow_step_are_not_kept)
 {
     struct rusage before;
     struct rusage after;
-    epg_policy *policy = start_with("flood = lambda: [say(f) for f in iter(lambda: f, None)]\n"
-                                    "        f = frame(bytes(1 << 20), number=b'abcd')\n"
+    epg_policy *policy = start_with("flood = lambda: [say(data) for _ in iter(int, 1)]\n"
+                                    "        data = frame(bytes(1 << 20), number=b'abcd')\n"
                                     "        threading.Thread(target=flood).start() if self.turn == 2 else None\n"
                                     "        return 1");
     ck_assert_int_eq(epg_test_policy_act(policy, epg_span_text("N"), 30).failure, EPG_POLICY_OK);
