@@ -278,6 +278,7 @@ static void fill(const place *at, const json_t *spec, epg_event *event)
         break;
     case EPG_EVENT_MESSAGE:
     case EPG_EVENT_THINKING:
+    case EPG_EVENT_NOTICE:
     case EPG_EVENT_RESULT:
         text_member(at, spec, "text", &event->text);
         event->partial = json_is_true(json_object_get(spec, "partial"));
@@ -352,6 +353,7 @@ static bool apply_rule(const place *at, const json_t *rule)
         apply_each(at, rule);
     }
     make_event(at, rule, "usage", EPG_EVENT_USAGE);
+    make_event(at, rule, "notice", EPG_EVENT_NOTICE);
     make_event(at, rule, "error", EPG_EVENT_ERROR);
     make_event(at, rule, "result", EPG_EVENT_RESULT);
     return true;

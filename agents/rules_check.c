@@ -156,6 +156,7 @@ static const struct {
      {"key", "input", "cached_input", "cache_write", "output", "reasoning", "cost"},
      {"count", "complete"},
      "count"},
+    {"notice", {"text"}, {NULL}, "text"},
     {"error", {"message", "status"}, {"final"}, "message"},
     {"result", {"text"}, {NULL}, NULL},
 };
@@ -194,7 +195,7 @@ static epg_code check_rules(const json_t *rules, const char *place, unsigned dep
 static epg_code check_rule(const json_t *rule, const char *place, unsigned depth, epg_error *err)
 {
     EPG_TRY(CHECK_KEYS(rule, place, err, "match", "each", "rules", "ignore", "session", "message", "thinking",
-                       "tool_call", "tool_result", "usage", "error", "result"));
+                       "tool_call", "tool_result", "usage", "notice", "error", "result"));
     EPG_TRY(check_match(json_object_get(rule, "match"), place, err));
     EPG_TRY(check_bool(rule, "ignore", place, err));
     const json_t *each = json_object_get(rule, "each");

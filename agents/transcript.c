@@ -233,6 +233,18 @@ static json_t *usage_fields(const epg_usage *usage)
     return epg_json_parse(epg_buffer_span(&text), "usage", &fields, NULL) == EPG_OK ? fields : json_object();
 }
 
+/* Many agents tell the same numbers again and again. */
+static void take_usage(epg_transcript *t, const epg_event *event)
+{
+    epg_usage before = epg_ledger_usage(&t->ledger, false);
+    epg_ledger_add(&t->ledger, event);
+    epg_usage after = epg_ledger_usage(&t->ledger, false);
+    if (before.tokens_known != after.tokens_known || before.cost_known != after.cost_known ||
+        before.cost < after.cost || memcmp(&before.tokens, &after.tokens, sizeof after.tokens) != 0) {
+        emit(t, "usage", usage_fields(&after));
+    }
+}
+
 static void keep_error(epg_transcript *t, epg_agent_fault fault, int64_t status, bool final, epg_span message)
 {
     EPG_AUTO_JSON *box = json_object();
@@ -274,16 +286,16 @@ static void take_event(void *context, const epg_event *event)
     case EPG_EVENT_THINKING:
         emit_message(t, "thinking", &event->text);
         break;
+    case EPG_EVENT_NOTICE:
+        emit_message(t, "notice", &event->text);
+        break;
     case EPG_EVENT_TOOL_CALL:
     case EPG_EVENT_TOOL_RESULT:
         take_tool(t, event);
         break;
-    case EPG_EVENT_USAGE: {
-        epg_ledger_add(&t->ledger, event);
-        epg_usage usage = epg_ledger_usage(&t->ledger, false);
-        emit(t, "usage", usage_fields(&usage));
+    case EPG_EVENT_USAGE:
+        take_usage(t, event);
         break;
-    }
     case EPG_EVENT_ERROR:
         take_error(t, event);
         break;

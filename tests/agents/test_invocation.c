@@ -131,6 +131,8 @@ START_TEST(adapter_makes_the_observed_command)
                                        "analytics.enabled=false",
                                        "--config",
                                        "shell_environment_policy.exclude=[\"CODEX_API_KEY\",\"OPENAI_API_KEY\"]",
+                                       "--config",
+                                       "web_search=\"disabled\"",
                                        "--disable",
                                        "plugins",
                                        "--disable",

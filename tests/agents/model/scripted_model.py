@@ -14,7 +14,7 @@ MODE   what happens from request N + 1 on (default 0: from the first):
        ok        nothing
        401, 404, 429, 500, 503, 529   an error of that status in each API's own form
        quota     429 with the words of a spent quota
-       drop      the connection is cut in the middle of an answer
+       drop      the connection is reset in the middle of an answer's first event
        silent    the request is never answered
 """
 import argparse
@@ -22,6 +22,7 @@ import json
 import os
 import re
 import socket
+import struct
 import sys
 import threading
 import time
@@ -134,8 +135,8 @@ class Messages(Api):
 
     def answer(self, body, number, tool, command, usage):
         counts = {
-            "input_tokens": usage["input"] - CACHED,
-            "cache_read_input_tokens": CACHED,
+            "input_tokens": usage["input"] - usage["cached_input"],
+            "cache_read_input_tokens": usage["cached_input"],
             "cache_creation_input_tokens": 0,
             "output_tokens": usage["output"],
         }
@@ -192,7 +193,7 @@ class Responses(Api):
         return sum(1 for i in items if isinstance(i, dict) and str(i.get("type", "")).endswith("_call_output"))
 
     def answer(self, body, number, tool, command, usage):
-        counts = {"input_tokens": usage["input"], "input_tokens_details": {"cached_tokens": CACHED},
+        counts = {"input_tokens": usage["input"], "input_tokens_details": {"cached_tokens": usage["cached_input"]},
                   "output_tokens": usage["output"], "output_tokens_details": {"reasoning_tokens": REASONING},
                   "total_tokens": usage["input"] + usage["output"]}
         response = {"id": "resp_%06d" % number, "object": "response", "created_at": int(time.time()),
@@ -240,7 +241,7 @@ class Chat(Api):
 
     def answer(self, body, number, tool, command, usage):
         counts = {"prompt_tokens": usage["input"], "completion_tokens": usage["output"],
-                  "total_tokens": usage["input"] + usage["output"], "prompt_tokens_details": {"cached_tokens": CACHED}}
+                  "total_tokens": usage["input"] + usage["output"], "prompt_tokens_details": {"cached_tokens": usage["cached_input"]}}
         base = {"id": "chatcmpl-%06d" % number, "created": int(time.time()), "model": body.get("model")}
         text = "Next step." if tool else CLOSING_WORDS
         reason = "tool_calls" if tool else "stop"
@@ -289,7 +290,7 @@ class Generate(Api):
         return [(None, {"candidates": [{"content": {"role": "model", "parts": [part]}, "finishReason": "STOP", "index": 0}],
                         "usageMetadata": {"promptTokenCount": usage["input"], "candidatesTokenCount": usage["output"],
                                           "totalTokenCount": usage["input"] + usage["output"],
-                                          "cachedContentTokenCount": CACHED}})]
+                                          "cachedContentTokenCount": usage["cached_input"]}})]
 
 
 APIS = [Messages(), Responses(), Chat(), Generate()]
@@ -342,11 +343,20 @@ class Handler(BaseHTTPRequestHandler):
             if name:
                 data = {"type": name, "sequence_number": sequence, **data}
             text = data if isinstance(data, str) else json.dumps(data)
-            self.wfile.write((("event: %s\n" % name if name else "") + "data: %s\n\n" % text).encode())
+            line = ("event: %s\n" % name if name else "") + "data: %s\n\n" % text
+            self.wfile.write(line[: len(line) // 2 if cut else None].encode())
             self.wfile.flush()
             if cut:
-                self.connection.shutdown(socket.SHUT_RDWR)
+                self.cut()
                 return
+
+    def cut(self):
+        """As a network does it: a reset, not an orderly end."""
+        self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self.close_connection = True
+        self.rfile.close()
+        self.wfile.close()
+        self.connection.close()
 
     def fail(self, api, how):
         if how == "silent":
@@ -391,7 +401,7 @@ class Handler(BaseHTTPRequestHandler):
             if isinstance(answer, list):
                 self.send_events(answer, cut=how == "drop")
             elif how == "drop":
-                self.connection.shutdown(socket.SHUT_RDWR)
+                self.cut()
             else:
                 self.send_document(200, answer)
         except OSError:
