@@ -27,7 +27,8 @@ static const struct {
     epg_agent_fault fault;
     const char *pattern;
 } common[] = {
-    {EPG_FAULT_QUOTA, "(?i)insufficient[_ ]quota|exceeded your current quota|payment required|out of credits|quota (?:was )?exceeded"},
+    {EPG_FAULT_QUOTA,
+     "(?i)insufficient[_ ]quota|exceeded your current quota|payment required|out of credits|quota (?:was )?exceeded"},
     {EPG_FAULT_ROOT, "(?i)(?:run|running|used?) (?:as|with) root\\b"},
     {EPG_FAULT_RATE_LIMIT, "(?i)\\brate.?limit|too many requests|\\bstatus:? 429\\b"},
     {EPG_FAULT_LOGIN, "(?i)\\bunauthorized\\b|\\bunauthenticated\\b|invalid api key|incorrect api key|not logged in"},

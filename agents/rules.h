@@ -2,8 +2,8 @@
  *
  * A rule is an object. `match` (paths to what must stand there) decides whether it applies; every rule that applies
  * counts. `each` (a path to a list) with `rules` applies rules to each item of the list. The rest of a rule makes
- * events: session, message, thinking, tool_call, tool_result, usage, notice, error, result. `ignore` says that the line is
- * known and makes none. Paths are "a.b.0.c" from the item at hand, "$.a.b" from the whole document. docs/adapters.md
+ * events: session, message, thinking, tool_call, tool_result, usage, notice, error, result. `ignore` says that the line
+ * is known and makes none. Paths are "a.b.0.c" from the item at hand, "$.a.b" from the whole document. docs/adapters.md
  * has the details. */
 #ifndef EPG_AGENTS_RULES_H
 #define EPG_AGENTS_RULES_H

@@ -249,6 +249,11 @@ int64_t epg_agent_last_output(const epg_agent *self)
     return self->last_output;
 }
 
+pid_t epg_agent_tree(const epg_agent *self)
+{
+    return self->owned.monitor.pid;
+}
+
 pid_t epg_agent_pid(const epg_agent *self)
 {
     return self->owned.command_pid;

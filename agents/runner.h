@@ -40,6 +40,7 @@ epg_code epg_agent_turn(epg_agent *agent, epg_error *err);
 bool epg_agent_exited(const epg_agent *agent, epg_exit *how); /* the command itself has ended */
 bool epg_agent_finished(const epg_agent *agent);              /* and nothing of its tree is left */
 int64_t epg_agent_last_output(const epg_agent *agent);        /* monotonic time; the start when it never wrote */
+pid_t epg_agent_tree(const epg_agent *agent);                 /* the process that all of its tree is below */
 pid_t epg_agent_pid(const epg_agent *agent);
 
 void epg_agent_terminate(epg_agent *agent, int64_t grace_ns); /* SIGTERM to the tree, SIGKILL after the grace */

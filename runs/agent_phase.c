@@ -12,7 +12,6 @@
 #include "system/io.h"
 #include "system/tree.h"
 
-#define AGENT_HOME "home"
 enum { TERMINATE_GRACE_MS = 500, REPLY_LIMIT_S = 2 };
 
 static int open_stdin(const epg_run_state *self)
@@ -35,10 +34,10 @@ static epg_code lay_home(const epg_run_state *self, int logs, epg_error *err)
     if (self->agent_home == NULL) {
         return EPG_OK;
     }
-    if (epg_io_mkdir(logs, AGENT_HOME, 0700) != 0 && errno != EEXIST) {
+    if (epg_io_mkdir(logs, EPG_RUN_AGENT_HOME, 0700) != 0 && errno != EEXIST) {
         return epg_fail_errno(err, errno, "can't make the Agent's home");
     }
-    EPG_TRY(epg_dir_open(logs, AGENT_HOME, &home, err));
+    EPG_TRY(epg_dir_open(logs, EPG_RUN_AGENT_HOME, &home, err));
     return epg_invocation_lay_home(&self->invocation, home, self->request->agent_login, err);
 }
 
@@ -54,6 +53,8 @@ static epg_code start_agent(epg_run_state *self, epg_error *err)
     const char *path = getenv("PATH");
     char **environment = epg_invocation_environment(&self->invocation, path, dirname(executable),
                                                     epg_gateway_socket_path(self->gateway), self->workspace);
+    epg_transcript_free(EPG_TAKE(self->transcript));
+    epg_close_cleanup(&self->transcript_fd);
     self->transcript_fd = epg_io_open(logs, "transcript.jsonl", O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW, 0600);
     EPG_AUTO_BUFFER opening = {0};
     self->transcript = epg_transcript_new(self->request->agent.adapter, self->redactor, &opening);
@@ -65,7 +66,7 @@ static epg_code start_agent(epg_run_state *self, epg_error *err)
     epg_agent_start start = {.spawn = &spawn,
                              .stdin_fd = input,
                              .log_directory = logs,
-                             .append = self->history != NULL,
+                             .append = self->history != NULL || self->agent_starts > 0,
                              .redactor = self->redactor,
                              .transcript = self->transcript,
                              .transcript_fd = self->transcript_fd};
@@ -118,7 +119,9 @@ static int64_t agent_phase_deadline(const epg_run_state *self)
         return EPG_NEVER;
     }
     bool graced = self->stop == EPG_STOP_FINISHED || self->stop == EPG_STOP_FAULT;
-    return graced ? self->grace_deadline : self->agent_deadline;
+    int64_t deadline = graced ? self->grace_deadline : self->agent_deadline;
+    int64_t watch = epg_run_watch_deadline(self);
+    return watch < deadline ? watch : deadline;
 }
 
 /* An Agent that ended while its submission is evaluated: that was charged and is published all the same. */
@@ -127,6 +130,7 @@ static epg_code serve_agent(epg_run_state *self, epg_error *err)
     while (!epg_agent_exited(self->agent, NULL) || self->evaluation != NULL) {
         EPG_TRY(epg_run_wait(self, agent_phase_deadline(self), err));
         EPG_TRY(epg_run_serve(self, err));
+        EPG_TRY(epg_run_watch_turn(self, err));
         EPG_TRY(watch_agent(self, err));
     }
     return EPG_OK;
@@ -143,10 +147,7 @@ static void close_transcript(epg_run_state *self, const epg_exit *how)
         return;
     }
     EPG_AUTO_BUFFER lines = {0};
-    EPG_AUTO_CLOSE int home = -1;
-    if (self->agent_home != NULL && epg_dir_open_beneath(self->run, "agent/" AGENT_HOME, &home, NULL) == EPG_OK) {
-        epg_transcript_home(self->transcript, home, &lines);
-    }
+    epg_run_take_home(self);
     epg_transcript_end(self->transcript, how->code, how->signal, &lines);
     (void)epg_io_write_all(self->transcript_fd, lines.data, lines.size);
 }
@@ -160,7 +161,7 @@ static void remove_home(epg_run_state *self)
         return;
     }
     if (epg_dir_open_beneath(self->run, "agent", &logs, &why) != EPG_OK ||
-        epg_tree_remove(logs, AGENT_HOME, 0, &why) != EPG_OK) {
+        epg_tree_remove(logs, EPG_RUN_AGENT_HOME, 0, &why) != EPG_OK) {
         epg_run_evidence_fault(self, "agent home", &why);
     }
 }
@@ -178,24 +179,59 @@ static epg_code end_agent(epg_run_state *self, epg_error *err)
                      epg_field_i64("returncode", epg_run_returncode(&self->agent_end.exit)));
 }
 
-static epg_code agent_phase(epg_run_state *self, double seconds, epg_error *err)
+/* From one start of the Agent to its end. */
+static epg_code agent_life(epg_run_state *self, epg_error *err)
 {
     epg_error why = {.text = ""};
-    self->shown.phase = "agent";
-    EPG_TRY(epg_gateway_open(NULL, &self->gateway, err));
     if (start_agent(self, &why) != EPG_OK) {
         return agent_did_not_start(self, &why, err);
     }
-    self->agent_deadline = epg_deadline_after_seconds(seconds);
-    self->shown.deadline = self->agent_deadline;
+    self->agent_starts++;
+    epg_run_watch_begin(self);
     EPG_TRY(EPG_EVENT(self->ledger, "agent_started", err, epg_field_text("benchmark_id", self->spec->id),
                       epg_field_text("environment_digest", self->spec->environment_digest),
                       epg_field_text("initial_program_digest", self->request->initial->digest)));
     EPG_TRY(epg_ledger_sync(self->ledger, err));
     epg_progress_line(&self->progress, "agent_started", "the Agent works in %s", self->workspace);
     epg_code code = serve_agent(self, err);
-    if (code == EPG_OK) {
-        code = end_agent(self, err);
+    return code == EPG_OK ? end_agent(self, err) : code;
+}
+
+/* A provider that failed before anything was spent is asked again, when the user wants that. */
+static bool may_start_again(const epg_run_state *self)
+{
+    return self->stop == EPG_STOP_NONE && !self->agent_start_failed && self->transcript != NULL &&
+           self->session.submission_count == 0 && self->agent_starts <= self->config->agent_start_retries &&
+           strcmp(epg_agent_fault_side(epg_transcript_error(self->transcript)->fault), "provider") == 0;
+}
+
+static epg_code pause_before_start(epg_run_state *self, epg_error *err)
+{
+    int64_t seconds = self->agent_starts < 6 ? INT64_C(1) << self->agent_starts : 60;
+    int64_t until = epg_deadline_after_ns(seconds * EPG_SECOND);
+    epg_progress_line(&self->progress, "agent_start_again",
+                      "its provider failed (%s): starting the Agent again in %lld s",
+                      epg_transcript_error(self->transcript)->message, (long long)seconds);
+    until = until < self->agent_deadline ? until : self->agent_deadline;
+    while (epg_monotonic_ns() < until && self->interrupted == 0) {
+        EPG_TRY(epg_run_wait(self, until, err));
+    }
+    return EPG_OK;
+}
+
+static epg_code agent_phase(epg_run_state *self, double seconds, epg_error *err)
+{
+    self->shown.phase = "agent";
+    EPG_TRY(epg_gateway_open(NULL, &self->gateway, err));
+    self->agent_deadline = epg_deadline_after_seconds(seconds);
+    self->shown.deadline = self->agent_deadline;
+    epg_code code = agent_life(self, err);
+    while (code == EPG_OK && may_start_again(self)) {
+        code = pause_before_start(self, err);
+        if (code != EPG_OK || self->interrupted != 0 || epg_monotonic_ns() >= self->agent_deadline) {
+            break;
+        }
+        code = agent_life(self, err);
     }
     self->shown.deadline = EPG_NEVER;
     return code;

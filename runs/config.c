@@ -15,6 +15,7 @@ typedef enum member_kind {
     MEMBER_SEED,
     MEMBER_SECONDS,
     MEMBER_GRACE,
+    MEMBER_COST,
     MEMBER_TEXT,
     MEMBER_POLICY
 } member_kind;
@@ -45,6 +46,10 @@ static const member members[] = {
     {"episode_timeout_seconds", GROUP_NONE, MEMBER_SECONDS, AT(episode_timeout_seconds)},
     {"agent_timeout_seconds", GROUP_NONE, MEMBER_SECONDS, AT(agent_timeout_seconds)},
     {"agent_grace_seconds", GROUP_NONE, MEMBER_GRACE, AT(agent_grace_seconds)},
+    {"agent_idle_seconds", GROUP_NONE, MEMBER_GRACE, AT(agent_idle_seconds)},
+    {"agent_start_retries", GROUP_NONE, MEMBER_CAP, AT(agent_start_retries)},
+    {"max_cost", GROUP_NONE, MEMBER_COST, AT(max_cost)},
+    {"max_tokens", GROUP_NONE, MEMBER_CAP, AT(max_tokens)},
 };
 
 #define VALUE(flag, word, text)                                                                                        \
@@ -68,6 +73,10 @@ const epg_option epg_config_options[] = {
     VALUE("episode-timeout", "SECONDS", "time that the Policy may take in one Episode (30)"),
     VALUE("agent-timeout", "SECONDS", "time that the Agent may take (3600)"),
     VALUE("agent-grace", "SECONDS", "time for the Agent to end its turn after finish (30)"),
+    VALUE("agent-idle", "SECONDS", "end an Agent that does nothing for so long (no limit)"),
+    VALUE("agent-start-retries", "N", "start the Agent again when its provider failed before\nanything was spent (0)"),
+    VALUE("max-cost", "USD", "end the Agent when it reports a higher cost (no limit)"),
+    VALUE("max-tokens", "N", "end the Agent when it reports more tokens (no limit)"),
     {.name = "no-validation", .kind = EPG_OPTION_FLAG, .help = "turn off what --config or --like turned on"},
     {.name = "no-assessment", .kind = EPG_OPTION_FLAG, .help = "turn off what --config or --like turned on"},
 };
@@ -151,7 +160,10 @@ static epg_code set_policy(epg_config *config, const char *text, const char *whe
 
 static epg_code set_seconds(epg_config *config, const member *m, double value, const char *where, epg_error *err)
 {
-    bool zero_fits = m->kind == MEMBER_GRACE;
+    bool zero_fits = m->kind != MEMBER_SECONDS;
+    if (m->kind == MEMBER_COST && (!isfinite(value) || value < 0)) {
+        return epg_fail(err, EPG_ERR_USAGE, "%s takes a non-negative amount in US dollars", where);
+    }
     if (!isfinite(value) || value < 0 || (value <= 0 && !zero_fits)) {
         return epg_fail(err, EPG_ERR_USAGE, "%s takes a %s finite number of seconds", where,
                         zero_fits ? "non-negative" : "positive");
@@ -202,6 +214,7 @@ static epg_code member_from_json(epg_config *config, const member *m, const json
         return epg_json_is_u64(value, &number) ? set_count(config, m, number, where, err) : refuse_count(m, where, err);
     case MEMBER_SECONDS:
     case MEMBER_GRACE:
+    case MEMBER_COST:
         return set_seconds(config, m, json_is_number(value) ? json_number_value(value) : (double)NAN, where, err);
     case MEMBER_TEXT:
         return set_text(config, m, json_is_string(value) ? json_string_value(value) : "", where, err);
@@ -312,6 +325,7 @@ static epg_code member_from_text(epg_config *config, const member *m, const char
                                                                       : refuse_count(m, where, err);
     case MEMBER_SECONDS:
     case MEMBER_GRACE:
+    case MEMBER_COST:
         return set_seconds(config, m, epg_parse_double(text, &seconds) ? seconds : (double)NAN, where, err);
     case MEMBER_TEXT:
         return set_text(config, m, text, where, err);
@@ -424,10 +438,21 @@ epg_code epg_config_resolve(epg_config *config, epg_error *err)
 
 /* --- Writing --- */
 
+static void put_cap(epg_json_writer *writer, const char *key, uint64_t value)
+{
+    if (value != 0) {
+        epg_json_put_u64(writer, key, value);
+    } else {
+        epg_json_put_null(writer, key);
+    }
+}
+
 void epg_config_to_json(const epg_config *config, epg_json_writer *writer, const char *key)
 {
     epg_json_object(writer, key);
     epg_json_put_double(writer, "agent_grace_seconds", config->agent_grace_seconds);
+    epg_json_put_double(writer, "agent_idle_seconds", config->agent_idle_seconds);
+    put_cap(writer, "agent_start_retries", config->agent_start_retries);
     epg_json_put_double(writer, "agent_timeout_seconds", config->agent_timeout_seconds);
     if (config->assess) {
         epg_json_object(writer, "assessment");
@@ -442,12 +467,10 @@ void epg_config_to_json(const epg_config *config, epg_json_writer *writer, const
     epg_json_put_u64(writer, "episode_pool_size", config->episode_pool_size);
     epg_json_put_double(writer, "episode_timeout_seconds", config->episode_timeout_seconds);
     epg_json_put_text(writer, "finish_budget_policy", epg_finish_policy_name(config->finish_budget_policy));
-    if (config->max_episodes_per_submission != 0) {
-        epg_json_put_u64(writer, "max_episodes_per_submission", config->max_episodes_per_submission);
-    } else {
-        epg_json_put_null(writer, "max_episodes_per_submission");
-    }
+    epg_json_put_double(writer, "max_cost", config->max_cost);
+    put_cap(writer, "max_episodes_per_submission", config->max_episodes_per_submission);
     epg_json_put_u64(writer, "max_submissions", config->max_submissions);
+    put_cap(writer, "max_tokens", config->max_tokens);
     epg_json_put_u64(writer, "seed", config->seed);
     epg_json_put_text(writer, "split", config->split);
     if (config->validate) {

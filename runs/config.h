@@ -36,6 +36,10 @@ typedef struct epg_config {
     uint64_t seed;
     double episode_timeout_seconds; /* 30 */
     double agent_timeout_seconds;   /* 3600 */
+    double agent_idle_seconds;      /* 0: no limit; ours, as the next three */
+    double max_cost;                /* US dollars that the Agent may report; 0: no limit */
+    uint64_t max_tokens;            /* that the Agent may report, in and out; 0: no limit */
+    uint64_t agent_start_retries;   /* new starts after a provider's failure while nothing was spent */
     double agent_grace_seconds;     /* 30: what an Agent gets to end its turn after finish; 0 is allowed; ours */
 } epg_config;
 

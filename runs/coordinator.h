@@ -20,9 +20,25 @@ typedef enum epg_stop {
     EPG_STOP_NONE,
     EPG_STOP_FINISHED, /* finish was accepted: grace, then the end */
     EPG_STOP_TIMEOUT,
+    EPG_STOP_LIMIT, /* self->limit tells which */
     EPG_STOP_FAULT, /* a trusted fault closed the session */
     EPG_STOP_SIGNAL
 } epg_stop;
+
+/* watch.c's own */
+typedef struct epg_run_watch {
+    int64_t active;  /* when the Agent was seen to do something */
+    int64_t sampled; /* when its processor time was looked at */
+    int64_t cpu_ns;  /* what it was then */
+} epg_run_watch;
+
+/* What the Agent used up to the publication of a submission, since the one before. */
+typedef struct epg_run_interval {
+    uint64_t submission;
+    epg_usage usage;
+} epg_run_interval;
+
+#define EPG_RUN_AGENT_HOME "home" /* in RUN/agent */
 
 typedef struct epg_run_state {
     const epg_run_request *request;
@@ -62,6 +78,11 @@ typedef struct epg_run_state {
     int transcript_fd;
     int64_t agent_deadline;
     epg_stop stop;
+    const char *limit; /* "idle", "max_tokens" or "max_cost"; NULL: none was passed */
+    epg_run_watch watch;
+    epg_run_interval *intervals;
+    size_t interval_count;
+    uint64_t agent_starts;
     int64_t grace_deadline;
     bool agent_terminated; /* we asked it to end */
     bool agent_start_failed;
@@ -113,6 +134,14 @@ epg_code epg_run_operators_finish(epg_run_state *self, epg_error *err);
 void epg_run_note_best(epg_run_state *self, const epg_submission *submission);
 /* Stops the evaluation under way: charged, never published; the event says why. */
 epg_code epg_run_evaluation_stop(epg_run_state *self, const char *reason, epg_error *err);
+
+/* --- watch.c: limits on a working Agent, and what it used --- */
+void epg_run_watch_begin(epg_run_state *self);
+int64_t epg_run_watch_deadline(const epg_run_state *self);
+epg_code epg_run_watch_turn(epg_run_state *self, epg_error *err);
+void epg_run_watch_request(epg_run_state *self); /* it asked the session for something */
+void epg_run_take_home(epg_run_state *self);
+void epg_run_note_submission(epg_run_state *self, const epg_submission *submission);
 
 /* --- evidence.c: RUN/evidence.jsonl, for the Host's eyes alone --- */
 epg_code epg_run_evidence_open(epg_run_state *self, epg_error *err);

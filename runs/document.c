@@ -122,26 +122,55 @@ static json_t *findings_json(const epg_evidence_list *list)
     return out;
 }
 
+static json_t *usage_json(const epg_usage *usage)
+{
+    EPG_AUTO_BUFFER text = {0};
+    epg_json_writer writer;
+    json_t *parsed = NULL;
+    epg_json_begin(&writer, &text, 0);
+    epg_usage_write(usage, &writer, NULL);
+    epg_json_finish(&writer);
+    return epg_json_parse(epg_buffer_span(&text), "usage", &parsed, NULL) == EPG_OK ? parsed : json_null();
+}
+
+/* Why the Agent ended, apart from what the terminal reason says. */
+static const char *agent_cause(const epg_run_state *self, const epg_agent_error *error)
+{
+    static const char *const stops[] = {
+        [EPG_STOP_NONE] = "exited", [EPG_STOP_FINISHED] = "finished", [EPG_STOP_TIMEOUT] = "timeout",
+        [EPG_STOP_LIMIT] = "limit", [EPG_STOP_FAULT] = "host_fault",  [EPG_STOP_SIGNAL] = "interrupted"};
+    if (self->agent_start_failed) {
+        return "start_failed";
+    }
+    if (self->limit != NULL) {
+        return self->limit;
+    }
+    bool provider = strcmp(epg_agent_fault_side(error->fault), "provider") == 0;
+    return self->stop == EPG_STOP_NONE && provider ? "provider" : stops[self->stop];
+}
+
+/* Of the whole Run, and of what led to each submission; the rest came after the last. */
 static void add_usage(const epg_run_state *self, json_t *host)
 {
     if (self->transcript == NULL) {
         return;
     }
-    EPG_AUTO_BUFFER text = {0};
-    epg_json_writer writer;
     epg_usage usage = epg_transcript_usage(self->transcript);
-    epg_json_begin(&writer, &text, 0);
-    epg_json_object(&writer, NULL);
-    epg_usage_write(&usage, &writer, "usage");
-    epg_json_end(&writer);
-    epg_json_finish(&writer);
-    json_t *parsed = NULL;
-    if (epg_json_parse(epg_buffer_span(&text), "usage", &parsed, NULL) == EPG_OK) {
-        (void)json_object_update(host, parsed);
-        json_decref(parsed);
+    (void)json_object_set_new(host, "usage", usage_json(&usage));
+    json_t *list = json_array();
+    for (size_t i = 0; i < self->interval_count; i++) {
+        char id[EPG_SUBMISSION_ID_TEXT];
+        epg_submission_id(self->intervals[i].submission, id);
+        json_t *one = usage_json(&self->intervals[i].usage);
+        (void)json_object_set_new(one, "submission_id", json_string(id));
+        (void)json_array_append_new(list, one);
     }
+    (void)json_object_set_new(host, "usage_by_submission", list);
     const epg_agent_error *error = epg_transcript_error(self->transcript);
-    if (error != NULL && error->fault != EPG_FAULT_NONE) {
+    (void)json_object_set_new(host, "agent_cause", json_string(agent_cause(self, error)));
+    (void)json_object_set_new(host, "agent_starts", json_integer((json_int_t)self->agent_starts));
+    bool ended_by_us = self->stop != EPG_STOP_NONE && error->fault == EPG_FAULT_OTHER;
+    if (error->fault != EPG_FAULT_NONE && !ended_by_us) {
         (void)json_object_set_new(host, "agent_error",
                                   json_pack("{s:s,s:s?,s:s}", "kind", epg_agent_fault_name(error->fault), "message",
                                             error->message, "side", epg_agent_fault_side(error->fault)));

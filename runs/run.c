@@ -131,7 +131,8 @@ static const char *terminal_reason(const epg_run_state *self)
     if (self->session.candidate_count > 0) {
         return "finished";
     }
-    if (self->agent_start_failed || self->agent_timed_out || epg_run_returncode(&self->agent_end.exit) != 0) {
+    if (self->agent_start_failed || self->agent_timed_out || self->limit != NULL ||
+        epg_run_returncode(&self->agent_end.exit) != 0) {
         return "agent_failed";
     }
     return self->session.episodes_remaining == 0 ? "budget_exhausted" : "agent_exited";
@@ -204,6 +205,7 @@ static void release(epg_run_state *self)
     free(self->path);
     free(self->workspace);
     free(self->agent_home);
+    free(self->intervals);
     epg_progress_close(&self->progress);
 }
 

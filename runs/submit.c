@@ -276,6 +276,7 @@ static epg_code evaluation_done(epg_run_state *self, epg_error *err)
     epg_response_submission(&frame, submission);
     reply_held(self, number, &frame);
     epg_run_note_best(self, submission);
+    epg_run_note_submission(self, submission);
     epg_progress_line(&self->progress, "submission_published",
                       "%s  score %.6g  %zu Episodes, %llu failed  best %.6g (%s)  budget left %llu", self->shown_id,
                       submission->score, submission->indices.count, (unsigned long long)submission->policy_failures,
@@ -433,6 +434,7 @@ epg_code epg_run_serve(epg_run_state *self, epg_error *err)
     epg_gateway_request request;
     EPG_TRY(epg_run_evaluation_turn(self, err));
     while (epg_gateway_next(self->gateway, self->evaluation == NULL, &request)) {
+        epg_run_watch_request(self);
         epg_code code = handle(self, &request, err);
         json_decref(request.object);
         EPG_TRY(code);
