@@ -438,12 +438,18 @@ epg_code epg_config_resolve(epg_config *config, epg_error *err)
 
 /* --- Writing --- */
 
-static void put_cap(epg_json_writer *writer, const char *key, uint64_t value)
+/* Limits that were not asked for are not written: the record then has the shape that its other readers know. */
+static void put_limit(epg_json_writer *writer, const char *key, double value)
 {
-    if (value != 0) {
+    if (value > 0) {
+        epg_json_put_double(writer, key, value);
+    }
+}
+
+static void put_count_limit(epg_json_writer *writer, const char *key, uint64_t value)
+{
+    if (value > 0) {
         epg_json_put_u64(writer, key, value);
-    } else {
-        epg_json_put_null(writer, key);
     }
 }
 
@@ -451,8 +457,8 @@ void epg_config_to_json(const epg_config *config, epg_json_writer *writer, const
 {
     epg_json_object(writer, key);
     epg_json_put_double(writer, "agent_grace_seconds", config->agent_grace_seconds);
-    epg_json_put_double(writer, "agent_idle_seconds", config->agent_idle_seconds);
-    put_cap(writer, "agent_start_retries", config->agent_start_retries);
+    put_limit(writer, "agent_idle_seconds", config->agent_idle_seconds);
+    put_count_limit(writer, "agent_start_retries", config->agent_start_retries);
     epg_json_put_double(writer, "agent_timeout_seconds", config->agent_timeout_seconds);
     if (config->assess) {
         epg_json_object(writer, "assessment");
@@ -467,10 +473,14 @@ void epg_config_to_json(const epg_config *config, epg_json_writer *writer, const
     epg_json_put_u64(writer, "episode_pool_size", config->episode_pool_size);
     epg_json_put_double(writer, "episode_timeout_seconds", config->episode_timeout_seconds);
     epg_json_put_text(writer, "finish_budget_policy", epg_finish_policy_name(config->finish_budget_policy));
-    epg_json_put_double(writer, "max_cost", config->max_cost);
-    put_cap(writer, "max_episodes_per_submission", config->max_episodes_per_submission);
+    put_limit(writer, "max_cost", config->max_cost);
+    if (config->max_episodes_per_submission != 0) {
+        epg_json_put_u64(writer, "max_episodes_per_submission", config->max_episodes_per_submission);
+    } else {
+        epg_json_put_null(writer, "max_episodes_per_submission");
+    }
     epg_json_put_u64(writer, "max_submissions", config->max_submissions);
-    put_cap(writer, "max_tokens", config->max_tokens);
+    put_count_limit(writer, "max_tokens", config->max_tokens);
     epg_json_put_u64(writer, "seed", config->seed);
     epg_json_put_text(writer, "split", config->split);
     if (config->validate) {

@@ -69,6 +69,9 @@ static const struct {
     {"{\"seed\":-1}", "from 0 to 18446744073709551615"},
     {"{\"episode_timeout_seconds\":0}", "positive"},
     {"{\"agent_grace_seconds\":-1}", "non-negative"},
+    {"{\"agent_idle_seconds\":-1}", "non-negative"},
+    {"{\"max_cost\":-0.5}", "US dollars"},
+    {"{\"max_tokens\":0.5}", "whole number"},
     {"{\"agent_timeout_seconds\":\"1\"}", "positive"},
     {"{\"split\":\"\"}", "in one line"},
     {"{\"split\":\"a\\nb\"}", "in one line"},
@@ -171,6 +174,8 @@ START_TEST(what_is_written_reads_back_the_same)
         "{\"seed\":18446744073709551615,\"split\":\"tr\\u00e4in\",\"episode_timeout_seconds\":0.25}",
         "{\"validation\":{\"episodes_per_candidate\":2,\"split\":\"v\"},\"assessment\":{\"episodes\":9},"
         "\"max_episodes_per_submission\":3,\"agent_grace_seconds\":0}",
+        "{\"episode_budget\":10,\"agent_idle_seconds\":60.5,\"agent_start_retries\":2,\"max_cost\":1.25,"
+        "\"max_tokens\":100000}",
         "{\"validation\":null,\"assessment\":null,\"max_episodes_per_submission\":null}",
     };
     epg_config config EPG_CLEANUP(epg_config_free);
@@ -241,7 +246,7 @@ int main(void)
     tcase_add_test(cases, a_budget_that_can_just_be_spent_is_accepted);
     tcase_add_test(cases, a_layer_that_is_refused_changes_nothing);
     tcase_add_test(cases, the_config_that_a_foreign_run_recorded_is_read_and_written_alike);
-    tcase_add_loop_test(cases, what_is_written_reads_back_the_same, 0, 3);
+    tcase_add_loop_test(cases, what_is_written_reads_back_the_same, 0, 4);
     tcase_add_test(cases, flags_replace_what_a_file_gave);
     tcase_add_loop_test(cases, a_wrong_flag_is_named, 0, 5);
     suite_add_tcase(suite, cases);
