@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/clock.h"
 #include "base/memory.h"
@@ -119,9 +120,11 @@ int main(int argc, char **argv)
     epg_store_close(store);
     size_t listed = 0;
     int64_t start = epg_monotonic_ns();
+    clock_t busy = clock();
     check(epg_store_open(path, &store, &err), &err);
     check(epg_store_each(store, count_entry, &listed, &err), &err);
-    printf("listing %zu snapshots with their notes: %.1f ms\n", listed, (double)(epg_monotonic_ns() - start) / 1e6);
+    printf("listing %zu snapshots with their notes: %.1f ms, %.1f of them busy\n", listed,
+           (double)(epg_monotonic_ns() - start) / 1e6, (double)(clock() - busy) * 1e3 / CLOCKS_PER_SEC);
     EPG_AUTO_FREE char *size = epg_format("du -sh '%s' | cut -f1; ls '%s/objects/pack' | wc -l", path, path);
     (void)fflush(stdout);
     (void)!system(size);
