@@ -49,7 +49,9 @@ epg_code epg_run_document_write(int run, const epg_run_request *request, const e
     epg_json_object(&writer, "benchmark");
     epg_json_put_text(&writer, "environment_digest", spec->environment_digest);
     epg_json_put_text(&writer, "id", spec->id);
+    epg_json_put_text(&writer, "primary_metric", spec->primary_metric);
     epg_json_put_text(&writer, "python", pool->benchmark_options.python);
+    epg_json_put_text(&writer, "score_direction", epg_direction_name(spec->direction));
     epg_json_put_text(&writer, "spec", pool->benchmark);
     epg_json_end(&writer);
     epg_json_put_u64(&writer, "best_on_exit", request->best_on_exit);

@@ -12,41 +12,6 @@
 
 enum { DOCUMENT_MAX = 16 * 1024 * 1024, EPISODES_MAX = 100000000 };
 
-static void free_episodes(epg_episode_result *episodes, size_t count)
-{
-    for (size_t i = 0; episodes != NULL && i < count; i++) {
-        epg_episode_result_free(&episodes[i]);
-    }
-    free(episodes);
-}
-
-void epg_history_free(epg_history *history)
-{
-    json_decref(history->request);
-    json_decref(history->record);
-    epg_config_free(&history->config);
-    for (size_t i = 0; i < history->submission_count; i++) {
-        epg_history_submission *submission = &history->submissions[i];
-        free_episodes(submission->episodes, submission->facts.indices.count);
-        epg_indices_free(&submission->facts.indices);
-        free(submission->stopped);
-    }
-    for (size_t i = 0; i < history->validation_count; i++) {
-        free_episodes(history->validation[i].episodes, history->validation[i].episode_count);
-    }
-    free_episodes(history->assessment.episodes, history->assessment.episode_count);
-    free(history->submissions);
-    free(history->candidates);
-    free(history->validation);
-    char *const texts[] = {
-        history->benchmark_id, history->environment_digest, history->initial_digest, history->provider,
-        history->model,        history->finished_by,        history->terminal_reason};
-    for (size_t i = 0; i < EPG_COUNT(texts); i++) {
-        free(texts[i]);
-    }
-    *history = (epg_history){0};
-}
-
 /* --- reading an event's members; a member that is missing is not an error here, a foreign Host may not write it --- */
 
 static const char *text_of(const json_t *event, const char *key)
@@ -86,6 +51,7 @@ static epg_history_submission *submission_of(const epg_history *self, const json
 
 typedef struct reader {
     epg_history *history;
+    bool skims;
     int64_t agent_since; /* when the Agent that runs was started; 0: none runs */
 } reader;
 
@@ -115,9 +81,11 @@ static epg_code evaluation_started(reader *self, const epg_ledger_line *line, ep
     copy_text(facts->program_digest, sizeof facts->program_digest, text_of(line->object, "program_digest"));
     copy_text(submission.commit, sizeof submission.commit, text_of(line->object, "commit"));
     submission.started_unix_ns = time_of(line->object);
-    submission.episodes = epg_alloc_array(facts->indices.count, sizeof *submission.episodes);
-    for (size_t i = 0; i < facts->indices.count; i++) {
-        submission.episodes[i].index = facts->indices.items[i];
+    if (!self->skims) {
+        submission.episodes = epg_alloc_array(facts->indices.count, sizeof *submission.episodes);
+        for (size_t i = 0; i < facts->indices.count; i++) {
+            submission.episodes[i].index = facts->indices.items[i];
+        }
     }
     history->submissions = epg_grow_array(history->submissions, history->submission_count + 1, sizeof submission);
     history->submissions[history->submission_count++] = submission;
@@ -137,7 +105,7 @@ static epg_policy_failure failure_named(const char *name)
 static void take_episode(epg_episode_result *episodes, size_t count, const json_t *event)
 {
     uint64_t index = u64_of(event, "episode_index");
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; episodes != NULL && i < count; i++) {
         if (episodes[i].index != index || episodes[i].finished) {
             continue;
         }
@@ -180,6 +148,10 @@ static epg_code submission_published(reader *self, const epg_ledger_line *line, 
     submission->facts.score = double_of(line->object, "score");
     submission->facts.policy_failures = u64_of(line->object, "policy_failures");
     submission->ended_unix_ns = time_of(line->object);
+    submission->tokens_known = json_is_integer(json_object_get(line->object, "agent_tokens"));
+    submission->tokens = u64_of(line->object, "agent_tokens");
+    submission->cost_known = json_is_number(json_object_get(line->object, "agent_cost_usd"));
+    submission->cost = double_of(line->object, "agent_cost_usd");
     free(EPG_TAKE(submission->stopped));
     copy_text(submission->feedback_sha256, sizeof submission->feedback_sha256,
               text_of(line->object, "feedback_sha256"));
@@ -269,11 +241,14 @@ static epg_code agent_event(reader *self, const epg_ledger_line *line, epg_error
     return EPG_OK;
 }
 
-static void open_measure(epg_history_measure *measure, const json_t *event, uint64_t number)
+static void open_measure(const reader *self, epg_history_measure *measure, const json_t *event, uint64_t number)
 {
     uint64_t count = u64_of(event, "episodes");
     measure->number = number;
     measure->episode_count = count <= EPISODES_MAX ? count : 0;
+    if (self->skims) {
+        return;
+    }
     measure->episodes = epg_alloc_array(measure->episode_count, sizeof *measure->episodes);
     for (uint64_t i = 0; i < measure->episode_count; i++) {
         measure->episodes[i].index = i;
@@ -291,12 +266,29 @@ static epg_history_measure *measure_of(const epg_history *history, const json_t 
     return NULL;
 }
 
+/* "primary_metric" and "score_direction": in our config.json, and in the events of Validation and Assessment. */
+static void take_metric(epg_history *history, const json_t *from)
+{
+    const char *metric = text_of(from, "primary_metric");
+    const char *direction = text_of(from, "score_direction");
+    if (history->metric == NULL && metric != NULL) {
+        history->metric = epg_strdup(metric);
+    }
+    for (int i = EPG_MAXIMIZE; direction != NULL && i <= EPG_MINIMIZE; i++) {
+        if (strcmp(direction, epg_direction_name((epg_direction)i)) == 0) {
+            history->direction = (epg_direction)i;
+            history->direction_known = true;
+        }
+    }
+}
+
 static epg_code validation_event(reader *self, const epg_ledger_line *line, epg_error *err)
 {
     epg_history *history = self->history;
     const epg_history_submission *submission = submission_of(history, line->object);
     if (strcmp(line->event, "validation_started") == 0) {
         history->validation_started = true;
+        take_metric(history, line->object);
         return EPG_OK;
     }
     if (submission == NULL) {
@@ -309,7 +301,7 @@ static epg_code validation_event(reader *self, const epg_ledger_line *line, epg_
                 epg_grow_array(history->validation, history->validation_count + 1, sizeof *history->validation);
             measure = &history->validation[history->validation_count++];
             *measure = (epg_history_measure){0};
-            open_measure(measure, line->object, submission->facts.number);
+            open_measure(self, measure, line->object, submission->facts.number);
         }
     } else if (measure == NULL) {
         return bad(line, "of a candidate that was not started", err);
@@ -333,8 +325,9 @@ static epg_code assessment_event(reader *self, const epg_ledger_line *line, epg_
     epg_history_measure *measure = &history->assessment;
     if (strcmp(line->event, "assessment_started") == 0) {
         history->assessment_started = true;
+        take_metric(history, line->object);
         if (measure->episodes == NULL) {
-            open_measure(measure, line->object, submission->facts.number);
+            open_measure(self, measure, line->object, submission->facts.number);
         }
     } else if (strcmp(line->event, "assessment_episode_completed") == 0) {
         take_episode(measure->episodes, measure->episode_count, line->object);
@@ -469,6 +462,7 @@ static epg_code read_documents(int run, epg_history *history, epg_error *err)
     EPG_TRY(epg_config_resolve(&history->config, err));
     history->benchmark_id = text_in(any, "benchmark", "id");
     history->initial_digest = text_in(any, "initial_program", "digest");
+    take_metric(history, json_object_get(history->request, "benchmark"));
     history->environment_digest = text_in(history->request, "benchmark", "environment_digest");
     if (history->environment_digest == NULL) {
         const json_t *benchmark = json_object_get(history->record, "benchmark");
@@ -505,12 +499,26 @@ static void complete_from_record(epg_history *history)
     }
 }
 
-epg_code epg_history_read(int run, epg_history *out, epg_error *err)
+/* By its first bytes: keys are sorted, and only the ends of Episodes begin with "completed". */
+static bool is_episode(epg_span line)
+{
+    static const char begin[] = "{\"completed\":";
+    static const char event[] = "episode_completed\",";
+    enum { FIRST_BYTES = 128 };
+    return line.size > sizeof begin && memcmp(line.data, begin, sizeof begin - 1) == 0 &&
+           memmem(line.data, line.size < FIRST_BYTES ? line.size : FIRST_BYTES, event, sizeof event - 1) != NULL;
+}
+
+static epg_code read_history(int run, bool skims, epg_history *out, epg_error *err)
 {
     EPG_CLEANUP(epg_history_free) epg_history history = {0};
-    reader self = {.history = &history};
+    reader self = {.history = &history, .skims = skims};
     EPG_TRY(read_documents(run, &history, err));
-    EPG_TRY(epg_ledger_read(run, take_line, &self, &history.event_count, history.head, &history.torn, err));
+    if (skims) {
+        EPG_TRY(epg_ledger_skim(run, is_episode, take_line, &self, &history.event_count, &history.torn, err));
+    } else {
+        EPG_TRY(epg_ledger_read(run, take_line, &self, &history.event_count, history.head, &history.torn, err));
+    }
     agent_stops(&self, history.last_unix_ns);
     complete_from_record(&history);
     *out = history;
@@ -518,42 +526,12 @@ epg_code epg_history_read(int run, epg_history *out, epg_error *err)
     return EPG_OK;
 }
 
-const char *epg_history_state(const epg_history *history, bool locked)
+epg_code epg_history_read(int run, epg_history *out, epg_error *err)
 {
-    if (locked) {
-        return "running";
-    }
-    if (history->ended || history->interrupted) {
-        return history->terminal_reason != NULL ? history->terminal_reason : "ended";
-    }
-    return "killed";
+    return read_history(run, false, out, err);
 }
 
-void epg_history_session(const epg_history *history, epg_session *session)
+epg_code epg_history_skim(int run, epg_history *out, epg_error *err)
 {
-    for (size_t i = 0; i < history->submission_count; i++) {
-        const epg_submission *facts = &history->submissions[i].facts;
-        (void)epg_session_charge(session, &facts->indices, facts->program_digest);
-        if (facts->state == EPG_SUBMISSION_PUBLISHED) {
-            epg_session_published(session, facts->score, facts->policy_failures);
-        } else if (facts->state == EPG_SUBMISSION_FAILED) {
-            epg_session_failed(session, facts->failure);
-        }
-    }
-    if (history->candidate_count > 0) {
-        epg_session_finish(session, history->candidates, history->candidate_count);
-    }
-}
-
-const epg_history_submission *epg_history_best(const epg_history *history, epg_direction direction)
-{
-    const epg_history_submission *best = NULL;
-    for (size_t i = 0; i < history->submission_count; i++) {
-        const epg_history_submission *one = &history->submissions[i];
-        if (one->facts.state == EPG_SUBMISSION_PUBLISHED &&
-            (best == NULL || epg_direction_better(direction, one->facts.score, best->facts.score))) {
-            best = one;
-        }
-    }
-    return best;
+    return read_history(run, true, out, err);
 }

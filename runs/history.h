@@ -12,8 +12,11 @@ typedef struct epg_history_submission {
     char commit[48];      /* "" when the event does not tell */
     char feedback_sha256[EPG_SHA256_HEX];
     int64_t started_unix_ns, ended_unix_ns; /* 0: not known */
-    epg_episode_result *episodes;           /* facts.indices.count items; those that ended are `finished` */
-    char *stopped;                          /* why its evaluation was stopped; NULL: it was not */
+    epg_episode_result *episodes;  /* facts.indices.count items; those that ended are `finished`; NULL: skimmed */
+    char *stopped;                 /* why its evaluation was stopped; NULL: it was not */
+    bool tokens_known, cost_known; /* of the Agent since the submission before; else the numbers are 0 */
+    uint64_t tokens;               /* in and out */
+    double cost;                   /* US dollars */
 } epg_history_submission;
 
 /* One evaluation of Validation or Assessment. */
@@ -35,6 +38,9 @@ typedef struct epg_history {
     char *initial_digest;
     char *provider; /* who the Agent was: "command", "codex", ...; and its model, NULL when not told */
     char *model;
+    char *metric; /* of the score; NULL, as `direction_known` false: a foreign Host's Run has not told yet */
+    bool direction_known;
+    epg_direction direction;
 
     epg_history_submission *submissions; /* by number - 1 */
     size_t submission_count;
@@ -64,6 +70,9 @@ typedef struct epg_history {
 
 /* `run`: the Run directory, open. INVALID when it holds no Run that can be read, or one of a newer schema. */
 epg_code epg_history_read(int run, epg_history *out, epg_error *err);
+/* As above without Episodes, whose lines are passed over unread (`episodes` are NULL everywhere), and without the
+ * check of the ledger's chain: many times faster, for who shows submissions. */
+epg_code epg_history_skim(int run, epg_history *out, epg_error *err);
 void epg_history_free(epg_history *history);
 
 /* "finished", "interrupted", "running" (by the lock), "killed": for people. */

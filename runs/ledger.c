@@ -198,13 +198,18 @@ typedef struct reader {
     epg_buffer input;
     uint64_t count;
     char head[EPG_SHA256_HEX];
-    off_t size; /* of the whole lines read */
+    off_t size;            /* of the whole lines read */
+    epg_ledger_skip *skip; /* NULL: every line is read and chained */
     epg_ledger_visit *visit;
     void *context;
 } reader;
 
 static epg_code read_line(reader *state, epg_span text, epg_error *err)
 {
+    if (state->skip != NULL && state->skip(text)) {
+        state->count++;
+        return EPG_OK;
+    }
     EPG_AUTO_FREE char *what = epg_format("%s line %llu", file_name, (unsigned long long)state->count + 1);
     EPG_AUTO_JSON *object = NULL;
     EPG_TRY(epg_json_parse(text, what, &object, err));
@@ -217,13 +222,15 @@ static epg_code read_line(reader *state, epg_span text, epg_error *err)
         .number = state->count + 1,
         .object = object,
         .event = event != NULL ? event : "",
-        .has_previous = previous != NULL,
-        .chained = previous != NULL && strcmp(previous, state->head) == 0,
+        .has_previous = previous != NULL && state->skip == NULL,
+        .chained = previous != NULL && state->skip == NULL && strcmp(previous, state->head) == 0,
     };
     EPG_TRY(state->visit(state->context, &line, err));
     state->count++;
-    state->size += (off_t)(text.size + 1);
-    advance_head(state->head, text);
+    if (state->skip == NULL) {
+        state->size += (off_t)(text.size + 1);
+        advance_head(state->head, text);
+    }
     return EPG_OK;
 }
 
@@ -308,6 +315,18 @@ epg_code epg_ledger_read(int run, epg_ledger_visit *visit, void *context, uint64
     if (torn != NULL) {
         *torn = state.input.size > 0;
     }
+    return EPG_OK;
+}
+
+epg_code epg_ledger_skim(int run, epg_ledger_skip *skip, epg_ledger_visit *visit, void *context, uint64_t *count,
+                         bool *torn, epg_error *err)
+{
+    reader state EPG_CLEANUP(reader_close);
+    EPG_TRY(reader_open(&state, run, O_RDONLY, visit, context, err));
+    state.skip = skip;
+    EPG_TRY(read_all(&state, err));
+    *count = state.count;
+    *torn = state.input.size > 0;
     return EPG_OK;
 }
 

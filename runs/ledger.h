@@ -112,4 +112,10 @@ typedef epg_code epg_ledger_visit(void *context, const epg_ledger_line *line, ep
 epg_code epg_ledger_read(int run, epg_ledger_visit *visit, void *context, uint64_t *count, char head[EPG_SHA256_HEX],
                          bool *torn, epg_error *err);
 
+/* As epg_ledger_read for who needs some of the lines only: a line that `skip` knows by its first bytes is counted and
+ * not parsed, and no line's chain is checked (`chained` and `has_previous` are false). */
+typedef bool epg_ledger_skip(epg_span line);
+epg_code epg_ledger_skim(int run, epg_ledger_skip *skip, epg_ledger_visit *visit, void *context, uint64_t *count,
+                         bool *torn, epg_error *err);
+
 #endif

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "agents/task.h"
@@ -146,7 +147,13 @@ epg_code epg_run_lock(int run, int *out, epg_error *err)
     if (fd < 0) {
         return epg_fail_errno(err, errno, "can't open the Run's lock");
     }
-    if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
+    /* A reader may look at the lock just now, for a moment (reading.h). */
+    int taken = flock(fd, LOCK_EX | LOCK_NB);
+    for (int i = 0; taken != 0 && errno == EWOULDBLOCK && i < 10; i++) {
+        (void)nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+        taken = flock(fd, LOCK_EX | LOCK_NB);
+    }
+    if (taken != 0) {
         char owner[32] = "";
         ssize_t got = pread(fd, owner, sizeof owner - 1, 0);
         owner[got > 0 ? (size_t)got : 0] = '\0';

@@ -231,7 +231,16 @@ static epg_code publish(epg_run_state *self, const epg_evaluation_result *result
     submission->score = score;
     submission->policy_failures = result->policy_failures;
     EPG_TRY(epg_publish(self->publisher, submission, &self->program, result, &self->evidence, err));
+    epg_usage usage = {0}; /* of the Agent since its last submission, as far as its stream has told by now */
+    if (self->transcript != NULL) {
+        usage = epg_transcript_interval(self->transcript);
+    }
     EPG_TRY(EPG_EVENT(self->ledger, "submission_published", err,
+                      usage.cost_known == EPG_KNOWN_NOT ? epg_field_null("agent_cost_usd")
+                                                        : epg_field_double("agent_cost_usd", usage.cost),
+                      usage.tokens_known == EPG_KNOWN_NOT
+                          ? epg_field_null("agent_tokens")
+                          : epg_field_u64("agent_tokens", epg_usage_tokens_total(&usage)),
                       epg_field_u64("episodes_remaining", submission->episodes_remaining),
                       epg_field_text("feedback_sha256", epg_publisher_feedback_sha256(self->publisher)),
                       epg_field_u64("policy_failures", result->policy_failures),

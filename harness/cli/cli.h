@@ -23,11 +23,14 @@ typedef struct epg_command {
 
 epg_command_run epg_cmd_agent;
 epg_command_run epg_cmd_benchmark;
+epg_command_run epg_cmd_checkout;
 epg_command_run epg_cmd_evaluate;
 epg_command_run epg_cmd_finish;
+epg_command_run epg_cmd_log;
 epg_command_run epg_cmd_program;
 epg_command_run epg_cmd_resume;
 epg_command_run epg_cmd_run;
+epg_command_run epg_cmd_show;
 
 /* Parses `argv` and answers --help itself: *done is true then. `usage` holds the synopsis lines and, after a blank
  * line, what the command is for; `examples` the text below "Examples:". The table needs an option "help". */

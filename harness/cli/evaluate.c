@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "cli/cli.h"
+#include "cli/program_source.h"
 #include "cli/setup.h"
 #include "system/signals.h"
 
@@ -15,10 +16,12 @@
 static const char usage[] =
     "Usage: evopolicygym evaluate PROGRAM --benchmark SPEC [OPTIONS]\n\n"
     "Evaluates the Program in the directory PROGRAM over Episodes 0 to N-1 of a split, each with a\n"
-    "fresh Environment and a fresh Policy process. The same seed gives the same Episodes.";
+    "fresh Environment and a fresh Policy process. The same seed gives the same Episodes.\n"
+    "PROGRAM may be a submission of a Run too: RUN:submission-000003, RUN:best, RUN:final, RUN:initial.";
 static const char examples[] =
     "  evopolicygym evaluate programs/examples/cartpole --benchmark cartpole --episodes 100 --seed 42\n"
     "  evopolicygym evaluate my-program -b cartpole -n 20 --json > result.json\n"
+    "  evopolicygym evaluate out/first:best -b cartpole -n 100 --seed 42\n"
     "  evopolicygym evaluate my-program -b cartpole --execution process --allow-unsafe-process\n";
 
 typedef struct evaluate_request {
@@ -199,9 +202,7 @@ static epg_code evaluate_plan(const evaluate_request *request, const epg_setup *
 static epg_code evaluate(const evaluate_request *request, const epg_setup *setup, epg_error *err)
 {
     EPG_CLEANUP(epg_program_free) epg_program program = {0};
-    if (epg_program_capture_path(request->program, &epg_program_default_limits, &program, err) != EPG_OK) {
-        return epg_fail_as(err, EPG_ERR_USAGE, "PROGRAM");
-    }
+    EPG_TRY(epg_cli_program_source(request->program, "PROGRAM", &program, err));
     epg_pool *pool = NULL;
     EPG_TRY(epg_pool_open(&setup->pool, &pool, err));
     epg_episode_spec *specs = NULL;

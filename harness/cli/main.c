@@ -13,12 +13,15 @@ static epg_command_run cmd_help;
 static const epg_command commands[] = {
     {"agent", "tell which agents there are, what would be run, and what is missing for it", epg_cmd_agent},
     {"benchmark", "list, show and check Benchmarks", epg_cmd_benchmark},
+    {"checkout", "write a submission's Program into a directory", epg_cmd_checkout},
     {"evaluate", "evaluate a Program over a deterministic plan of Episodes", epg_cmd_evaluate},
     {"finish", "hand over candidates for a Run whose Agent did not", epg_cmd_finish},
     {"help", NULL, cmd_help},
+    {"log", "tell what a Run submitted, one line a submission", epg_cmd_log},
     {"resume", "go on with a Run that was cut off", epg_cmd_resume},
     {"program", "tell what a snapshot of a Program's directory would be", epg_cmd_program},
     {"run", "let an Agent improve a Program, and measure what came of it", epg_cmd_run},
+    {"show", "tell all about one submission of a Run", epg_cmd_show},
     {"version", "print the version", cmd_version},
 };
 

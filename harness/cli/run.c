@@ -8,6 +8,7 @@
 #include "cli/agent_options.h"
 #include "cli/cli.h"
 #include "cli/outcome.h"
+#include "cli/program_source.h"
 #include "cli/setup.h"
 #include "programs/store.h"
 #include "runs/records.h"
@@ -159,10 +160,7 @@ static epg_code read_program(epg_options *options, const likeness *like, epg_pro
     const epg_option *from = epg_option_find(options, "program");
     *origin = from->value;
     if (from->given) {
-        if (epg_program_capture_path(from->value, &epg_program_default_limits, out, err) != EPG_OK) {
-            return epg_fail_as(err, EPG_ERR_USAGE, "--program");
-        }
-        return EPG_OK;
+        return epg_cli_program_source(from->value, "--program", out, err);
     }
     if (!like->given) {
         return epg_fail(err, EPG_ERR_USAGE, "name the Program to start from: --program DIR");
@@ -240,7 +238,8 @@ epg_code epg_cmd_run(int argc, char **argv, bool *negative, epg_error *err)
          .short_name = 'p',
          .kind = EPG_OPTION_VALUE,
          .value_name = "DIR",
-         .help = "the Program that the Agent starts from"},
+         .help = "the Program that the Agent starts from: a directory, or a submission of\n"
+                 "another Run, as out/first:best or out/first:submission-000003"},
         {.name = "config",
          .kind = EPG_OPTION_VALUE,
          .value_name = "FILE",

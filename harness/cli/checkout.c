@@ -1,0 +1,92 @@
+/* `evopolicygym checkout`: a submission's Program, as a directory of the user's own. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "runs/reading.h"
+#include "system/files.h"
+#include "system/io.h"
+#include "system/tree.h"
+
+static const char usage[] =
+    "Usage: evopolicygym checkout RUN SUBMISSION DIR [OPTIONS]\n\n"
+    "Writes the Program of a submission into the new directory DIR. SUBMISSION is an id or a number, or initial, "
+    "last,\n"
+    "best (by training score) or final (the selected one). The Program is checked against the Run's record first.";
+static const char examples[] =
+    "  evopolicygym checkout out/first submission-000003 third\n"
+    "  evopolicygym checkout out/first best my-program\n"
+    "  git -C out/first/history.git archive submission-000003 | tar -x -C third     the same with git alone\n";
+
+/* What was made is taken away again when it can't be filled. */
+static epg_code write_program(const epg_program *program, const char *path, epg_error *err)
+{
+    if (epg_io_mkdir(AT_FDCWD, path, 0755) != 0) {
+        int why = errno;
+        (void)epg_fail_errno(err, why, "can't make the directory '%s'", path);
+        return why == EEXIST ? epg_fail_as(err, EPG_ERR_USAGE, "name a new directory") : EPG_ERR_USAGE;
+    }
+    EPG_AUTO_CLOSE int directory = -1;
+    epg_code code = epg_dir_open(AT_FDCWD, path, &directory, err);
+    if (code == EPG_OK) {
+        code = epg_program_materialise(program, directory, 0644, 0755, false, err);
+    }
+    if (code != EPG_OK) {
+        (void)epg_tree_remove(AT_FDCWD, path, 0, NULL);
+    }
+    return code;
+}
+
+static void tell(const epg_program *program, const char *name, const char *path, bool json, epg_buffer *out)
+{
+    if (!json) {
+        (void)epg_buffer_format(out, "%s: %zu file%s of %s (%s)\n", path, program->count,
+                                program->count == 1 ? "" : "s", name, program->digest);
+        return;
+    }
+    epg_json_writer writer;
+    epg_json_begin(&writer, out, 2);
+    epg_json_object(&writer, NULL);
+    epg_json_put_text(&writer, "directory", path);
+    epg_json_put_u64(&writer, "file_count", program->count);
+    epg_json_put_text(&writer, "program_digest", program->digest);
+    epg_json_put_text(&writer, "schema", "evopolicygym/run-checkout/v1");
+    epg_json_put_text(&writer, "submission", name);
+    epg_json_put_u64(&writer, "total_bytes", program->total_bytes);
+    epg_json_end(&writer);
+    epg_json_finish(&writer);
+}
+
+epg_code epg_cmd_checkout(int argc, char **argv, bool *negative, epg_error *err)
+{
+    (void)negative;
+    epg_option table[] = {
+        {.name = "json", .kind = EPG_OPTION_FLAG, .help = "one JSON document on standard output"},
+        EPG_CLI_HELP,
+    };
+    EPG_CLEANUP(epg_options_free) epg_options options = {.table = table, .count = EPG_COUNT(table)};
+    bool done = false;
+    EPG_TRY(epg_cli_parse(&options, argc, argv, usage, examples, &done, err));
+    if (done) {
+        return EPG_OK;
+    }
+    if (options.operand_count != 3 || options.rest_count != 0) {
+        return epg_fail(err, EPG_ERR_USAGE,
+                        "name a Run, a submission and a new directory: evopolicygym checkout RUN SUBMISSION DIR");
+    }
+    EPG_CLEANUP(epg_reading_free) epg_reading reading = {.run = -1};
+    EPG_CLEANUP(epg_program_free) epg_program program = {0};
+    EPG_AUTO_BUFFER out = {0};
+    uint64_t number = 0;
+    char name[EPG_SUBMISSION_ID_TEXT];
+    EPG_TRY(epg_reading_open(options.operands[0], EPG_READ_SUBMISSIONS, &reading, err));
+    EPG_TRY(epg_reading_find(&reading, options.operands[1], &number, err));
+    EPG_TRY(epg_reading_program(&reading, number, &program, err));
+    EPG_TRY(write_program(&program, options.operands[2], err));
+    epg_reading_name(number, name);
+    tell(&program, name, options.operands[2], epg_option_find(&options, "json")->given, &out);
+    return epg_cli_print(&out, err);
+}

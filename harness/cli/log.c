@@ -1,0 +1,158 @@
+/* `evopolicygym log`: one line a submission. */
+#include <string.h>
+
+#include "base/text.h"
+#include "cli/cli.h"
+#include "cli/shown.h"
+
+#define SCHEMA "evopolicygym/run-log/v1"
+
+static const char usage[] =
+    "Usage: evopolicygym log RUN [OPTIONS]\n\n"
+    "Tells what the Agent of a Run submitted, one line a submission, in order: score, its change from the submission\n"
+    "before, Episodes, how many of them failed, time, and the Agent's tokens and cost where they are known.\n"
+    "'*' marks the best score of all, '+' one that was better than all before it, '=' after an id a Program that did\n"
+    "not change. RUN may be complete, running or killed.";
+static const char examples[] = "  evopolicygym log out/first\n"
+                               "  evopolicygym log out/first --last 20\n"
+                               "  evopolicygym log out/first --json | jq '.submissions[].score'\n"
+                               "  git -C out/first/history.git log --notes       the same with git alone\n";
+
+static bool is_candidate(const epg_history *history, uint64_t number)
+{
+    for (size_t i = 0; i < history->candidate_count; i++) {
+        if (history->candidates[i] == number) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void put_remarks(epg_shown *out, const epg_reading *reading, uint64_t number)
+{
+    const epg_history *history = &reading->history;
+    const epg_submission *facts = &history->submissions[number - 1].facts;
+    if (facts->state != EPG_SUBMISSION_PUBLISHED) {
+        (void)epg_buffer_text(&out->text, "  ");
+        epg_shown_shade(out, EPG_SHADE_BAD,
+                        facts->failure != NULL ? facts->failure : epg_summary_submission_state(reading, number));
+    }
+    if (history->selected == number) {
+        (void)epg_buffer_text(&out->text, "  selected");
+    } else if (is_candidate(history, number)) {
+        (void)epg_buffer_text(&out->text, "  candidate");
+    }
+}
+
+static void put_submission(epg_shown *out, const epg_reading *reading, uint64_t number, const epg_submission_mark *mark)
+{
+    const epg_history_submission *one = &reading->history.submissions[number - 1];
+    const epg_submission *facts = &one->facts;
+    bool published = facts->state == EPG_SUBMISSION_PUBLISHED;
+    char id[EPG_SUBMISSION_ID_TEXT];
+    char score[EPG_SHOWN_NUMBER];
+    char seconds[EPG_SHOWN_NUMBER];
+    char tokens[EPG_SHOWN_NUMBER];
+    char cost[EPG_SHOWN_NUMBER];
+    char change[EPG_SHOWN_NUMBER];
+    epg_submission_id(number, id);
+    epg_shown_score(published, facts->score, score);
+    epg_shown_change(mark->has_change, mark->change, change);
+    epg_shown_seconds(one->ended_unix_ns != 0, (double)(one->ended_unix_ns - one->started_unix_ns) / 1e9, seconds);
+    epg_shown_tokens(one->tokens_known, one->tokens, tokens);
+    epg_shown_cost(one->cost_known, one->cost, cost);
+    if (mark->improves) {
+        epg_shown_shade(out, EPG_SHADE_GOOD, mark->best ? "*" : "+");
+    } else {
+        (void)epg_buffer_byte(&out->text, ' ');
+    }
+    (void)epg_buffer_format(&out->text, " %s%c %12s %12s %9zu %7llu %11s %8s %9s", id, mark->same ? '=' : ' ', score,
+                            change, facts->indices.count, (unsigned long long)facts->policy_failures, seconds, tokens,
+                            cost);
+    put_remarks(out, reading, number);
+    (void)epg_buffer_byte(&out->text, '\n');
+}
+
+static void put_measure(epg_shown *out, const char *what, const epg_history_measure *measure)
+{
+    char id[EPG_SUBMISSION_ID_TEXT];
+    char score[EPG_SHOWN_NUMBER];
+    epg_submission_id(measure->number, id);
+    epg_shown_score(measure->completed, measure->score, score);
+    (void)epg_buffer_format(&out->text, "%-10s  %s  %s over %llu Episodes, %llu failed\n", what, id, score,
+                            (unsigned long long)measure->episode_count, (unsigned long long)measure->policy_failures);
+}
+
+static void log_text(const epg_reading *reading, const epg_submission_mark *marks, uint64_t first, epg_shown *out)
+{
+    const epg_history *history = &reading->history;
+    epg_shown_run(out, reading);
+    if (history->submission_count > 0) {
+        (void)epg_buffer_text(&out->text, "  submission                score       change  Episodes  failed        time"
+                                          "   tokens      cost\n");
+    }
+    for (uint64_t i = first; i < history->submission_count; i++) {
+        put_submission(out, reading, i + 1, &marks[i]);
+    }
+    for (size_t i = 0; i < history->validation_count; i++) {
+        put_measure(out, "Validation", &history->validation[i]);
+    }
+    if (history->assessment_started) {
+        put_measure(out, "Assessment", &history->assessment);
+    }
+}
+
+static void log_json(const epg_reading *reading, const epg_submission_mark *marks, uint64_t first, epg_buffer *out)
+{
+    epg_json_writer writer;
+    epg_json_begin(&writer, out, 2);
+    epg_json_object(&writer, NULL);
+    epg_summary_run_json(reading, &writer, "run");
+    epg_json_put_text(&writer, "schema", SCHEMA);
+    epg_json_array(&writer, "submissions");
+    for (uint64_t i = first; i < reading->history.submission_count; i++) {
+        epg_summary_submission_json(reading, i + 1, &marks[i], &writer, NULL);
+    }
+    epg_json_end(&writer);
+    epg_json_end(&writer);
+    epg_json_finish(&writer);
+}
+
+epg_code epg_cmd_log(int argc, char **argv, bool *negative, epg_error *err)
+{
+    (void)negative;
+    epg_option table[] = {
+        {.name = "json", .kind = EPG_OPTION_FLAG, .help = "one JSON document on standard output"},
+        {.name = "last",
+         .short_name = 'n',
+         .kind = EPG_OPTION_VALUE,
+         .value_name = "N",
+         .help = "the last N submissions only"},
+        EPG_CLI_HELP,
+    };
+    EPG_CLEANUP(epg_options_free) epg_options options = {.table = table, .count = EPG_COUNT(table)};
+    bool done = false;
+    EPG_TRY(epg_cli_parse(&options, argc, argv, usage, examples, &done, err));
+    if (done) {
+        return EPG_OK;
+    }
+    if (options.operand_count != 1 || options.rest_count != 0) {
+        return epg_fail(err, EPG_ERR_USAGE, "name one Run: evopolicygym log RUN");
+    }
+    unsigned long long last = UINT64_MAX;
+    EPG_TRY(epg_option_u64(&options, "last", 1, UINT64_MAX, &last, err));
+    EPG_CLEANUP(epg_reading_free) epg_reading reading = {.run = -1};
+    EPG_CLEANUP(epg_shown_free) epg_shown out;
+    epg_shown_begin(&out);
+    EPG_TRY(epg_reading_open(options.operands[0], EPG_READ_SUBMISSIONS, &reading, err));
+    uint64_t count = reading.history.submission_count;
+    uint64_t first = count > last ? count - last : 0;
+    EPG_AUTO_FREE epg_submission_mark *marks = epg_alloc_array(count, sizeof *marks);
+    epg_summary_marks(&reading, marks);
+    if (epg_option_find(&options, "json")->given) {
+        log_json(&reading, marks, first, &out.text);
+    } else {
+        log_text(&reading, marks, first, &out);
+    }
+    return epg_cli_print(&out.text, err);
+}

@@ -1,0 +1,29 @@
+#include "cli/program_source.h"
+
+#include <string.h>
+#include <sys/stat.h>
+
+#include "runs/reading.h"
+
+static epg_code of_run(const char *path, const char *word, epg_program *out, epg_error *err)
+{
+    EPG_CLEANUP(epg_reading_free) epg_reading reading = {.run = -1};
+    uint64_t number = 0;
+    EPG_TRY(epg_reading_open(path, EPG_READ_SUBMISSIONS, &reading, err));
+    EPG_TRY(epg_reading_find(&reading, word, &number, err));
+    return epg_reading_program(&reading, number, out, err);
+}
+
+epg_code epg_cli_program_source(const char *text, const char *what, epg_program *out, epg_error *err)
+{
+    struct stat info;
+    const char *colon = strrchr(text, ':');
+    epg_code code;
+    if (colon != NULL && colon != text && lstat(text, &info) != 0) {
+        EPG_AUTO_FREE char *path = epg_strndup(text, (size_t)(colon - text));
+        code = of_run(path, colon + 1, out, err);
+    } else {
+        code = epg_program_capture_path(text, &epg_program_default_limits, out, err);
+    }
+    return code == EPG_OK ? EPG_OK : epg_fail_as(err, EPG_ERR_USAGE, "%s", what);
+}
