@@ -87,7 +87,7 @@ static epg_code make_scratch(episode *self, epg_error *err)
 {
     EPG_AUTO_CLOSE int own = -1;
     EPG_AUTO_CLOSE int program = -1;
-    if (epg_io_mkdir(self->setup->scratch, scratch_name, 0700) != 0) {
+    if (epg_io_mkdir(self->setup->scratch, scratch_name, 0755) != 0) {
         (void)epg_fail_errno(err, errno, "can't make the Episode's directory");
         return epg_fail_as(err, EPG_ERR_EXECUTION, "scratch");
     }

@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "evaluation/wire.h"
 #include "system/files.h"
+#include "system/io.h"
 #include "system/tree.h"
 
 enum { SEND_LIMIT_S = 60, PLAN_PIECE = 4096 };
@@ -30,7 +31,9 @@ typedef struct worker {
     epg_program program;
     bool have_program;
     epg_watchdog *watchdog;
-    char *scratch_path;
+    char *private_path; /* of this worker alone; what is in it may be shown to a sandbox's user */
+    int private_directory;
+    char *scratch_path; /* in it: where Episodes have their directories */
     int scratch;
 } worker;
 
@@ -68,6 +71,7 @@ static epg_code configure(worker *self, epg_span body, epg_error *err)
     self->execution = (epg_execution){.profile = self->config.profile,
                                       .python = self->config.python,
                                       .guest_root = self->config.guest_root,
+                                      .scratch = self->scratch_path,
                                       .limits = self->config.limits};
     EPG_AUTO_BUFFER spec = {0};
     epg_spec_to_value(&self->spec, &spec);
@@ -271,10 +275,16 @@ static epg_code make_scratch(worker *self, epg_error *err)
 {
     const char *given = getenv("EPG_SCRATCH"); /* the coordinator's; our monitor removes it */
     if (given != NULL && given[0] == '/') {
-        self->scratch_path = epg_strdup(given);
-        return epg_dir_open(AT_FDCWD, given, &self->scratch, err);
+        self->private_path = epg_strdup(given);
+        EPG_TRY(epg_dir_open(AT_FDCWD, given, &self->private_directory, err));
+    } else {
+        EPG_TRY(epg_tree_temporary("epg-worker-", &self->private_path, &self->private_directory, err));
     }
-    return epg_tree_temporary("epg-worker-", &self->scratch_path, &self->scratch, err);
+    if (epg_io_mkdir(self->private_directory, "episodes", 0755) != 0) {
+        return epg_fail_errno(err, errno, "can't make a directory for Episodes");
+    }
+    self->scratch_path = epg_format("%s/episodes", self->private_path);
+    return epg_dir_open(self->private_directory, "episodes", &self->scratch, err);
 }
 
 static void close_worker(worker *self)
@@ -287,11 +297,13 @@ static void close_worker(worker *self)
     if (self->have_program) {
         epg_program_free(&self->program);
     }
-    if (self->scratch >= 0) {
-        (void)epg_tree_remove(AT_FDCWD, self->scratch_path, 0, NULL);
-        (void)close(self->scratch);
+    if (self->private_directory >= 0) {
+        (void)epg_tree_remove(AT_FDCWD, self->private_path, 0, NULL);
     }
+    epg_close_cleanup(&self->private_directory);
+    epg_close_cleanup(&self->scratch);
     free(self->scratch_path);
+    free(self->private_path);
     epg_watchdog_close(self->watchdog);
     epg_worker_config_free(&self->config);
     epg_channel_close(&self->channel);
@@ -302,7 +314,7 @@ int epg_worker_main(int argc, char **argv)
     (void)argc;
     (void)argv;
     epg_error err = {.text = ""};
-    worker self = {.scratch = -1};
+    worker self = {.private_directory = -1, .scratch = -1};
     (void)signal(SIGPIPE, SIG_IGN);
     (void)signal(SIGINT,
                  SIG_IGN); /* the terminal's Ctrl-C is for the coordinator, which ends us by closing our input */

@@ -1,8 +1,11 @@
 #include "execution/execution.h"
 
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/vfs.h>
 
+#include "base/clock.h"
 #include "base/memory.h"
 #include "execution/launcher.h"
 
@@ -36,26 +39,16 @@ epg_code epg_profile_parse(const char *text, epg_profile *out, epg_error *err)
 }
 
 /* NULL, and the error told, when the profile can't be had. */
-static const epg_launcher *launcher_of(const epg_execution *execution, epg_error *err)
+static const epg_launcher *launcher_of(const epg_execution *execution)
 {
-    switch (execution->profile) {
-    case EPG_PROFILE_PROCESS:
-        return &epg_process_launcher;
-    case EPG_PROFILE_SANDBOX:
-        break;
-    }
-    (void)epg_fail(err, EPG_ERR_UNAVAILABLE, "execution profile %s is not built into this version: use process",
-                   epg_profile_name(execution->profile));
-    return NULL;
+    static const epg_launcher *const launchers[] = {
+        [EPG_PROFILE_PROCESS] = &epg_process_launcher, [EPG_PROFILE_SANDBOX] = &epg_sandbox_launcher};
+    return launchers[execution->profile];
 }
 
 epg_code epg_execution_check(const epg_execution *execution, epg_error *err)
 {
-    const epg_launcher *launcher = launcher_of(execution, err);
-    if (launcher == NULL) {
-        return EPG_ERR_UNAVAILABLE;
-    }
-    return launcher->check(execution, err);
+    return launcher_of(execution)->check(execution, err);
 }
 
 /* Hash seed and encodings are fixed so that equal Episodes run equally; numerical libraries get one thread, for one
@@ -79,11 +72,8 @@ enum { FIXED_ARGUMENTS = 4 };
 epg_code epg_execution_launch(const epg_execution *execution, epg_guest_mode mode, const epg_fd_map *fds,
                               size_t fd_count, epg_process *out, epg_error *err)
 {
-    const epg_launcher *launcher = launcher_of(execution, err);
-    if (launcher == NULL) {
-        return EPG_ERR_UNAVAILABLE;
-    }
-    EPG_AUTO_FREE char *script = epg_format("%s/server.py", execution->guest_root);
+    EPG_AUTO_FREE char *file = epg_format("%s/server.py", execution->guest_root);
+    EPG_AUTO_FREE char *script = epg_execution_inside(execution, file);
     EPG_AUTO_FREE char *preload = epg_strdup(execution->preload != NULL ? execution->preload : "");
     EPG_AUTO_FREE const char **argv = epg_alloc_array(FIXED_ARGUMENTS + strlen(preload) + 2, sizeof *argv);
     size_t count = 0;
@@ -104,22 +94,90 @@ epg_code epg_execution_launch(const epg_execution *execution, epg_guest_mode mod
         .new_session = true,
         .die_with_parent = true,
     };
-    return launcher->launch(execution, &spawn, out, err);
+    return launcher_of(execution)->launch(execution, mode, &spawn, out, err);
 }
 
-epg_code epg_execution_confine(const epg_execution *execution, const epg_process *process, epg_error *err)
+char *epg_execution_inside(const epg_execution *execution, const char *path)
 {
-    const epg_launcher *launcher = launcher_of(execution, err);
-    if (launcher == NULL) {
-        return EPG_ERR_UNAVAILABLE;
+    return launcher_of(execution)->inside(execution, path);
+}
+
+/* --- One Policy process, from its limits to its end. --- */
+
+epg_code epg_execution_confine(const epg_execution *execution, epg_guest_mode mode, const epg_process *process,
+                               epg_hold **out, epg_error *err)
+{
+    epg_hold *hold = epg_alloc(sizeof *hold);
+    *hold = (epg_hold){.limits = execution->limits, .pid = process->pid};
+    epg_code code = launcher_of(execution)->confine(execution, mode, process, hold, err);
+    if (code != EPG_OK) {
+        epg_cgroup_remove(&hold->cgroup);
+        free(hold);
+        return code;
     }
-    return launcher->confine(execution, process, err);
+    *out = hold;
+    return EPG_OK;
 }
 
-const char *epg_execution_killed_by(const epg_execution *execution, int signal)
+void epg_execution_observe(epg_hold *hold)
 {
-    if (signal == SIGXCPU && execution->limits.cpu_seconds > 0) {
+    struct statfs info;
+    EPG_AUTO_FREE char *path = epg_format("/proc/%d/root/tmp", (int)hold->pid);
+    if (hold->contained && statfs(path, &info) == 0) {
+        hold->scratch_full = info.f_bavail == 0 || (info.f_files > 0 && info.f_ffree == 0);
+    }
+}
+
+static const char *why(const epg_hold *hold, const epg_guest_end *end)
+{
+    epg_cgroup_events events;
+    int signal = end->exit.signal;
+    bool over_cpu = hold->limits.cpu_seconds > 0 && end->cpu_ns >= (int64_t)hold->limits.cpu_seconds * EPG_SECOND;
+    epg_cgroup_read(&hold->cgroup, &events);
+    if (events.memory_kills > 0 && end->failed) {
+        return "memory";
+    }
+    if (signal == SIGXCPU || (signal == SIGKILL && !end->ended && over_cpu)) {
         return "cpu";
     }
-    return signal == SIGSYS ? "seccomp" : NULL;
+    if (signal == SIGSYS) {
+        return "seccomp";
+    }
+    if (end->failed && events.processes_denied > 0) {
+        return "processes";
+    }
+    if (end->failed && hold->scratch_full) {
+        return "disk";
+    }
+    return signal != 0 && !end->ended ? "signal" : NULL;
+}
+
+const char *epg_execution_release(epg_hold *hold, const epg_guest_end *end)
+{
+    if (hold == NULL) {
+        return NULL;
+    }
+    const char *reason = why(hold, end);
+    epg_cgroup_remove(&hold->cgroup);
+    free(hold);
+    return reason;
+}
+
+void epg_describe_limit(epg_json_writer *writer, const char *key, uint64_t value, const char *means)
+{
+    if (value == 0 || means == NULL) {
+        epg_json_put_null(writer, key);
+        return;
+    }
+    epg_json_object(writer, key);
+    epg_json_put_text(writer, "by", means);
+    epg_json_put_u64(writer, "value", value);
+    epg_json_end(writer);
+}
+
+void epg_execution_describe(const epg_execution *execution, epg_json_writer *writer, const char *key)
+{
+    epg_json_object(writer, key);
+    launcher_of(execution)->describe(execution, writer);
+    epg_json_end(writer);
 }

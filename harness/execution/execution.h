@@ -12,6 +12,7 @@
 
 #include "base/buffer.h"
 #include "base/error.h"
+#include "base/json.h"
 #include "system/process.h"
 
 typedef enum epg_profile { EPG_PROFILE_PROCESS, EPG_PROFILE_SANDBOX } epg_profile;
@@ -35,6 +36,9 @@ typedef struct epg_execution {
     const char *python;     /* resolved absolute path of the real interpreter */
     const char *guest_root; /* directory that holds the `evopolicygym` guest package (harness/guest/python) */
     const char *preload;    /* modules that the fork server imports beforehand, comma-separated; NULL: none */
+    const char *scratch;    /* absolute path of the directory in which every Program of this worker is materialised; a
+                             * sandbox shows it, read-only, so it holds nothing else, and what is in it may be read by
+                             * all (a directory above it keeps others out); NULL: no Program will be run */
     epg_guest_limits limits;
 } epg_execution;
 
@@ -56,10 +60,34 @@ typedef enum epg_guest_mode {
 epg_code epg_execution_launch(const epg_execution *execution, epg_guest_mode mode, const epg_fd_map *fds,
                               size_t fd_count, epg_process *out, epg_error *err);
 
-/* Lays the limits on one Policy process that has not seen its Program yet. */
-epg_code epg_execution_confine(const epg_execution *execution, const epg_process *process, epg_error *err);
+/* How a guest calls a path of ours that lies in `scratch` or `guest_root`. Caller frees. */
+char *epg_execution_inside(const epg_execution *execution, const char *path);
 
-/* Which limit an end by `signal` tells of ("cpu", "seccomp"), or NULL. Static text. */
-const char *epg_execution_killed_by(const epg_execution *execution, int signal);
+/* What holds one Policy process. */
+typedef struct epg_hold epg_hold;
+
+/* Lays the limits on a Policy process that has not seen its Program yet, and looks from outside whether it is contained
+ * as its profile says; EXECUTION otherwise. `process`: its own one, or for EPG_GUEST_PLAIN what was launched. */
+epg_code epg_execution_confine(const epg_execution *execution, epg_guest_mode mode, const epg_process *process,
+                               epg_hold **out, epg_error *err);
+
+/* Looks at what can only be seen while a guest that failed still lives: whether its scratch is full. */
+void epg_execution_observe(epg_hold *hold);
+
+typedef struct epg_guest_end {
+    epg_exit exit;
+    int64_t cpu_ns;
+    bool failed; /* the Policy failed, in whatever way */
+    bool ended;  /* by us: its signal tells nothing */
+} epg_guest_end;
+
+/* Lets go of a guest that has ended (NULL is fine). Returns what ended it or stood in its way: "memory", "processes",
+ * "cpu", "disk", "seccomp", "signal", or NULL (static text). */
+const char *epg_execution_release(epg_hold *hold, const epg_guest_end *end);
+
+/* What the profile gives on this machine, for records: an object with the profile's name, whether it contains, each
+ * limit with its value and the means that enforce it ("cgroup", "rlimit", "mount", null), and `degraded`, a list of
+ * texts. */
+void epg_execution_describe(const epg_execution *execution, epg_json_writer *writer, const char *key);
 
 #endif

@@ -11,16 +11,27 @@ static epg_code check(const epg_execution *execution, epg_error *err)
     return EPG_OK;
 }
 
-static epg_code launch(const epg_execution *execution, const epg_spawn *spawn, epg_process *out, epg_error *err)
+static char *inside(const epg_execution *execution, const char *path)
 {
     (void)execution;
+    return epg_strdup(path);
+}
+
+static epg_code launch(const epg_execution *execution, epg_guest_mode mode, const epg_spawn *spawn, epg_process *out,
+                       epg_error *err)
+{
+    (void)execution;
+    (void)mode;
     return epg_process_spawn(spawn, out, err);
 }
 
 /* RLIMIT_NPROC counts all processes of the user and would strike others, so it is not for this profile. RLIMIT_DATA
  * counts private writable memory, which is what a guest really takes; RLIMIT_AS would count reservations too. */
-static epg_code confine(const epg_execution *execution, const epg_process *process, epg_error *err)
+static epg_code confine(const epg_execution *execution, epg_guest_mode mode, const epg_process *process, epg_hold *hold,
+                        epg_error *err)
 {
+    (void)mode;
+    (void)hold;
     const epg_guest_limits *limits = &execution->limits;
     const struct {
         __rlimit_resource_t resource;
@@ -54,4 +65,24 @@ static epg_code confine(const epg_execution *execution, const epg_process *proce
     return EPG_OK;
 }
 
-const epg_launcher epg_process_launcher = {.check = check, .launch = launch, .confine = confine};
+static void describe(const epg_execution *execution, epg_json_writer *writer)
+{
+    const epg_guest_limits *limits = &execution->limits;
+    epg_json_put_bool(writer, "contained", false);
+    epg_json_array(writer, "degraded");
+    epg_json_put_text(writer, NULL, "nothing is contained: a Policy has all rights of the Host's user");
+    epg_json_end(writer);
+    epg_json_object(writer, "limits");
+    epg_describe_limit(writer, "cpu_seconds", limits->cpu_seconds, "rlimit");
+    epg_describe_limit(writer, "descriptors", limits->descriptors, "rlimit");
+    epg_describe_limit(writer, "file_bytes", limits->file_bytes, "rlimit");
+    epg_describe_limit(writer, "memory_bytes", limits->memory_bytes, "rlimit");
+    epg_describe_limit(writer, "processes", 0, NULL);
+    epg_describe_limit(writer, "scratch_bytes", 0, NULL);
+    epg_describe_limit(writer, "scratch_inodes", 0, NULL);
+    epg_json_end(writer);
+    epg_json_put_text(writer, "profile", epg_profile_name(EPG_PROFILE_PROCESS));
+}
+
+const epg_launcher epg_process_launcher = {
+    .check = check, .inside = inside, .launch = launch, .confine = confine, .describe = describe};

@@ -29,8 +29,10 @@ epg_code epg_server_start(const epg_execution *execution, epg_server *out, epg_e
 void epg_server_end(epg_server *server);
 /* Asks for one Policy process with these descriptors (read, write, output), and takes the answer to that later. */
 epg_code epg_server_ask(epg_server *server, const int descriptors[3], epg_error *err);
-/* *pid is 0 when the server can't fork because it has threads. */
-epg_code epg_server_forked(epg_server *server, int cancel, int64_t deadline, pid_t *pid, epg_error *err);
+/* The process as we know it, and the server's own name for it; process->pid is 0 when the server can't fork: it has
+ * threads, or can't confine what it forks. */
+epg_code epg_server_forked(epg_server *server, int cancel, int64_t deadline, epg_process *process, pid_t *name,
+                           epg_error *err);
 
 typedef struct epg_reaped {
     epg_exit exit;
@@ -38,12 +40,14 @@ typedef struct epg_reaped {
     int64_t cpu_ns;
 } epg_reaped;
 
-/* Has the server wait for its child `pid`, which ended. */
-epg_code epg_server_reap(epg_server *server, pid_t pid, int64_t deadline, epg_reaped *out, epg_error *err);
+/* Has the server wait for its child `name`, which ended. */
+epg_code epg_server_reap(epg_server *server, pid_t name, int64_t deadline, epg_reaped *out, epg_error *err);
 
 typedef struct epg_seat {
     epg_process process; /* its pidfd is ours, whoever its parent is */
-    bool forked;         /* the server is its parent and reaps it */
+    bool forked;         /* the server is its parent and reaps it, */
+    pid_t name;          /* by this process id */
+    epg_hold *hold;      /* its limits; NULL before they are laid */
     int receive, send;   /* our ends */
     int output;          /* where its stdout and stderr come out */
 } epg_seat;
@@ -73,7 +77,7 @@ void epg_seat_park(epg_guest *guest);
 epg_code epg_seat_take(epg_guest *guest, epg_seat *out, epg_error *err);
 /* Reaps a process that ended or was killed. Falls back to reaping it ourselves when the server is gone. */
 void epg_seat_reap(epg_guest *guest, epg_seat *seat, epg_reaped *out);
-void epg_seat_close(epg_seat *seat); /* its descriptors only */
+void epg_seat_close(epg_seat *seat); /* its descriptors and its hold; not the process */
 /* Ends the server and the spare: at the end, and after trouble. */
 void epg_seats_end(epg_guest *guest);
 /* Ends every process that a Policy left behind. */

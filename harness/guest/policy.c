@@ -44,6 +44,7 @@ struct epg_policy {
     bool failed; /* no more exchanges */
     bool deaf;   /* it does not answer: don't ask it to end */
     bool reaped;
+    bool signalled; /* by us */
     epg_reaped end;
 };
 
@@ -361,7 +362,8 @@ epg_code epg_policy_start(epg_policy *policy, epg_span context, int64_t deadline
     EPG_AUTO_BUFFER head = {0};
     epg_frame frame = {0};
     epg_value_put_list(&head, 2);
-    epg_value_put_bytes(&head, epg_span_text(policy->program_path));
+    EPG_AUTO_FREE char *path = epg_execution_inside(&policy->guest->execution, policy->program_path);
+    epg_value_put_bytes(&head, epg_span_text(path));
     epg_code code = exchange(policy, EPG_MESSAGE_START, epg_buffer_span(&head), context, deadline,
                              EPG_CAUSE_TIMEOUT_START, &frame, reply, err);
     epg_seat_park(policy->guest);
@@ -413,6 +415,7 @@ static epg_code end_process(epg_policy *policy, epg_error *err)
     epg_channel_close(&policy->channel);
     bool ended = policy->reaped || (!policy->deaf && wait_for_end(policy, epg_deadline_after_ns(ask_grace)));
     if (!ended) {
+        policy->signalled = true;
         epg_process_signal(process, SIGTERM);
         ended = wait_for_end(policy, epg_deadline_after_ns(term_grace));
     }
@@ -439,6 +442,9 @@ epg_code epg_policy_finish(epg_policy *policy, epg_policy_end *out, epg_error *e
 {
     epg_guest *guest = policy->guest;
     epg_policy_end end = {0};
+    if (policy->failed && !policy->reaped && policy->seat.hold != NULL) {
+        epg_execution_observe(policy->seat.hold);
+    }
     epg_code code = end_process(policy, err);
     if (code == EPG_OK) {
         code = epg_guest_end_strays(guest, &end.ended, err);
@@ -448,7 +454,10 @@ epg_code epg_policy_finish(epg_policy *policy, epg_policy_end *out, epg_error *e
         end.exit = policy->end.exit;
         end.max_rss_bytes = policy->end.max_rss_bytes;
         end.cpu_ns = policy->end.cpu_ns;
-        end.killed_by = epg_execution_killed_by(&guest->execution, end.exit.signal);
+        const epg_guest_end how = {
+            .exit = end.exit, .cpu_ns = end.cpu_ns, .failed = policy->failed, .ended = policy->signalled};
+        end.killed_by = epg_execution_release(policy->seat.hold, &how);
+        policy->seat.hold = NULL;
         end.log_dropped = epg_log_dropped(&policy->log);
         epg_log_text(&policy->log, &end.log);
         *out = end;

@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <sys/pidfd.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -25,6 +24,7 @@ void epg_seat_close(epg_seat *seat)
     epg_close_cleanup(&seat->send);
     epg_close_cleanup(&seat->output);
     epg_close_cleanup(&seat->process.pidfd);
+    (void)epg_execution_release(seat->hold, &(epg_guest_end){.ended = true});
     *seat = epg_no_seat;
 }
 
@@ -90,22 +90,19 @@ static epg_code ask(epg_guest *guest, epg_error *err)
 /* Takes the server's answer to what was asked. */
 static epg_code settle(epg_guest *guest, int cancel, epg_error *err)
 {
-    pid_t pid = 0;
+    epg_process process = {.pid = 0, .pidfd = -1};
+    pid_t name = 0;
     int64_t deadline = epg_deadline_after_seconds(PREPARE_SECONDS);
-    EPG_TRY(epg_server_forked(&guest->server, cancel, deadline, &pid, err));
-    if (pid == 0) {
+    EPG_TRY(epg_server_forked(&guest->server, cancel, deadline, &process, &name, err));
+    if (process.pid == 0) {
         guest->plain = true;
         epg_server_end(&guest->server);
         epg_seat_close(&guest->spare);
         guest->spare_state = EPG_SPARE_NONE;
         return ask(guest, err);
     }
-    /* It is the server's child and not reaped yet: the number is still its own. */
-    int pidfd = pidfd_open(pid, 0);
-    if (pidfd < 0) {
-        return epg_fail_errno(err, errno, "can't hold a Policy process");
-    }
-    guest->spare.process = (epg_process){.pid = pid, .pidfd = pidfd};
+    guest->spare.process = process;
+    guest->spare.name = name;
     guest->spare.forked = true;
     guest->spare_state = EPG_SPARE_READY;
     guest->stats.forked++;
@@ -123,7 +120,8 @@ static epg_code prepare(epg_guest *guest, epg_error *err)
         code = settle(guest, guest->cancel, err);
     }
     if (code == EPG_OK) {
-        code = epg_execution_confine(&guest->execution, &guest->spare.process, err);
+        epg_guest_mode mode = guest->spare.forked ? EPG_GUEST_SERVER : EPG_GUEST_PLAIN;
+        code = epg_execution_confine(&guest->execution, mode, &guest->spare.process, &guest->spare.hold, err);
     }
     if (code == EPG_OK && !epg_process_running(&guest->spare.process)) {
         code = epg_fail(err, EPG_ERR_EXECUTION, "a Policy process ended before it was used");
@@ -208,7 +206,7 @@ void epg_seat_reap(epg_guest *guest, epg_seat *seat, epg_reaped *out)
         /* Answers come in order: one that is still due comes first. */
         bool works = guest->spare_state != EPG_SPARE_ASKED || settle(guest, -1, NULL) == EPG_OK;
         int64_t deadline = epg_deadline_after_seconds(REAP_SECONDS);
-        if (works && epg_server_reap(&guest->server, seat->process.pid, deadline, out, NULL) == EPG_OK) {
+        if (works && epg_server_reap(&guest->server, seat->name, deadline, out, NULL) == EPG_OK) {
             return;
         }
         seat->forked = false;

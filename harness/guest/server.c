@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -14,7 +15,7 @@
 #include "guest/internal.h"
 
 enum { CONTROL = 3, PACKET = 64, PRINTED = 1500 };
-enum { REQUEST_FORK = 'F', REQUEST_REAP = 'R', ANSWER_FORKED = 'P', ANSWER_THREADED = 'T', ANSWER_ENDED = 'E' };
+enum { REQUEST_FORK = 'F', REQUEST_REAP = 'R', ANSWER_FORKED = 'P', ANSWER_REFUSED = 'T', ANSWER_ENDED = 'E' };
 
 static const epg_server no_server = {.process = {.pid = -1, .pidfd = -1}, .control = -1, .output = -1};
 
@@ -96,8 +97,27 @@ epg_code epg_server_ask(epg_server *server, const int descriptors[3], epg_error 
     return send_request(server, &message, err);
 }
 
+/* One packet; *passed is the descriptor that came with it, -1 without one. */
+static ssize_t receive_packet(int control, uint8_t answer[PACKET], int *passed)
+{
+    union {
+        struct cmsghdr head; /* for its alignment */
+        char space[CMSG_SPACE(sizeof(int))];
+    } rights = {.space = {0}};
+    struct iovec data = {answer, PACKET};
+    struct msghdr message = {
+        .msg_iov = &data, .msg_iovlen = 1, .msg_control = rights.space, .msg_controllen = sizeof rights.space};
+    ssize_t got = recvmsg(control, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    const struct cmsghdr *head = got > 0 ? CMSG_FIRSTHDR(&message) : NULL;
+    *passed = -1;
+    if (head != NULL && head->cmsg_type == SCM_RIGHTS && head->cmsg_len == CMSG_LEN(sizeof(int))) {
+        memcpy(passed, CMSG_DATA(head), sizeof *passed);
+    }
+    return got;
+}
+
 static epg_code receive_answer(const epg_server *server, int cancel, int64_t deadline, uint8_t answer[PACKET],
-                               size_t *size, epg_error *err)
+                               size_t *size, int *passed, epg_error *err)
 {
     for (;;) {
         struct pollfd ready[2] = {{.fd = server->control, .events = POLLIN}, {.fd = cancel, .events = POLLIN}};
@@ -106,7 +126,7 @@ static epg_code receive_answer(const epg_server *server, int cancel, int64_t dea
             return epg_fail(err, EPG_ERR_INTERRUPTED, "stopped while a Policy process was made");
         }
         if (count > 0) {
-            ssize_t got = recv(server->control, answer, PACKET, MSG_DONTWAIT);
+            ssize_t got = receive_packet(server->control, answer, passed);
             if (got > 0) {
                 *size = (size_t)got;
                 return EPG_OK;
@@ -121,23 +141,46 @@ static epg_code receive_answer(const epg_server *server, int cancel, int64_t dea
     }
 }
 
-epg_code epg_server_forked(epg_server *server, int cancel, int64_t deadline, pid_t *pid, epg_error *err)
+/* The process of a pidfd, by our own count of processes; 0: it is gone, or none of ours. */
+static pid_t pid_of(int pidfd)
+{
+    char line[128];
+    int pid = 0;
+    EPG_AUTO_FREE char *path = epg_format("/proc/self/fdinfo/%d", pidfd);
+    FILE *file = fopen(path, "re");
+    while (file != NULL && fgets(line, sizeof line, file) != NULL) {
+        (void)sscanf(line, "Pid: %d", &pid);
+    }
+    if (file != NULL) {
+        (void)fclose(file);
+    }
+    return pid > 0 ? pid : 0;
+}
+
+epg_code epg_server_forked(epg_server *server, int cancel, int64_t deadline, epg_process *process, pid_t *name,
+                           epg_error *err)
 {
     uint8_t answer[PACKET];
     size_t size = 0;
-    EPG_TRY(receive_answer(server, cancel, deadline, answer, &size, err));
-    if (answer[0] == ANSWER_THREADED) {
-        *pid = 0;
+    EPG_AUTO_CLOSE int passed = -1;
+    EPG_TRY(receive_answer(server, cancel, deadline, answer, &size, &passed, err));
+    if (answer[0] == ANSWER_REFUSED) {
+        *process = (epg_process){.pid = 0, .pidfd = -1};
         return EPG_OK;
     }
-    if (answer[0] != ANSWER_FORKED || size != 5) {
+    if (answer[0] != ANSWER_FORKED || size != 5 || passed < 0) {
         return server_fault(server, "gave an answer that was not asked for", err);
     }
-    *pid = (pid_t)epg_read_be32(answer + 1);
+    pid_t pid = pid_of(passed);
+    if (pid == 0) {
+        return epg_fail(err, EPG_ERR_EXECUTION, "a Policy process ended before it was used");
+    }
+    *name = (pid_t)epg_read_be32(answer + 1);
+    *process = (epg_process){.pid = pid, .pidfd = epg_take_fd(&passed)};
     return EPG_OK;
 }
 
-epg_code epg_server_reap(epg_server *server, pid_t pid, int64_t deadline, epg_reaped *out, epg_error *err)
+epg_code epg_server_reap(epg_server *server, pid_t name, int64_t deadline, epg_reaped *out, epg_error *err)
 {
     uint8_t request[5] = {REQUEST_REAP};
     uint8_t answer[PACKET];
@@ -147,9 +190,10 @@ epg_code epg_server_reap(epg_server *server, pid_t pid, int64_t deadline, epg_re
     if (server->control < 0) {
         return epg_fail(err, EPG_ERR_EXECUTION, "the fork server of Policy processes is gone");
     }
-    epg_write_be32(request + 1, (uint32_t)pid);
+    epg_write_be32(request + 1, (uint32_t)name);
     EPG_TRY(send_request(server, &message, err));
-    EPG_TRY(receive_answer(server, -1, deadline, answer, &size, err));
+    EPG_AUTO_CLOSE int passed = -1;
+    EPG_TRY(receive_answer(server, -1, deadline, answer, &size, &passed, err));
     if (answer[0] != ANSWER_ENDED || size != 21) {
         return server_fault(server, "can't reap a Policy process", err);
     }

@@ -2,11 +2,12 @@
 
 How it works. The Host starts this file with a clean environment and descriptor 3 as a SOCK_SEQPACKET control socket.
 The server loads what every Policy process needs, then waits. A request FORK carries three descriptors (where the child
-reads, where it writes, where its stdout and stderr go); the server forks and answers with the child's process id. A
-request REAP asks for the end of one child: only then is the child waited for, so that a process id known to the Host
-never names another process. The server never runs code of a Program and stays single-threaded; when a preloaded
-library has started threads, a fork would copy its locks in any state, so FORK is refused and the Host starts this file
-anew for each Policy (`plain`), with the three descriptors as 3, 4 and 5.
+reads, where it writes, where its stdout and stderr go); the server forks and answers with the child's process id as it
+knows it and a pidfd, for the Host may count processes in another namespace. A request REAP asks for the end of one
+child: only then is the child waited for, so that a process id never names another process. The server never runs code
+of a Program and stays single-threaded. When a preloaded library has started threads, a fork would copy its locks in any
+state; and in a sandbox a fork fails when the child can't be confined. FORK is refused then, and the Host starts this
+file anew for each Policy (`plain`), with the three descriptors as 3, 4 and 5.
 
 The server ends when the control socket does. This file's directory leaves sys.path before anything else happens: no
 import of a Program is ever answered from it.
@@ -22,7 +23,7 @@ import os
 import _socket
 
 FORK, REAP = b"F", b"R"  # requests
-FORKED, THREADED, ENDED, RUNNING = b"P", b"T", b"E", b"A"  # answers
+FORKED, REFUSED, ENDED, RUNNING = b"P", b"T", b"E", b"A"  # answers
 
 
 def load(names):
@@ -44,10 +45,14 @@ def received(ancillary):
 
 
 def fork(control, guest, descriptors):
-    """Forks one Policy process; returns the answer. In the child it never returns."""
-    if len(os.listdir("/proc/self/task")) != 1:
-        return THREADED
-    pid = os.fork()
+    """Forks one Policy process and answers. In the child it never returns."""
+    try:
+        pid = -1 if len(os.listdir("/proc/self/task")) != 1 else os.fork()
+    except OSError:
+        pid = -1
+    if pid < 0:
+        control.send(REFUSED)
+        return
     if pid == 0:
         try:
             control.close()
@@ -55,7 +60,10 @@ def fork(control, guest, descriptors):
             guest.run(*descriptors)
         finally:
             os._exit(guest.EXIT_FAULT)
-    return FORKED + pid.to_bytes(4, "big")
+    pidfd = os.pidfd_open(pid)
+    rights = (_socket.SOL_SOCKET, _socket.SCM_RIGHTS, pidfd.to_bytes(4, sys.byteorder))
+    control.sendmsg([FORKED + pid.to_bytes(4, "big")], [rights])
+    os.close(pidfd)
 
 
 def reap(pid):
@@ -73,12 +81,11 @@ def serve(control, guest):
             return
         if request[:1] == FORK:
             descriptors = received(ancillary)
-            answer = fork(control, guest, descriptors)
+            fork(control, guest, descriptors)
             for descriptor in descriptors:
                 os.close(descriptor)
         else:
-            answer = reap(int.from_bytes(request[1:5], "big"))
-        control.send(answer)
+            control.send(reap(int.from_bytes(request[1:5], "big")))
 
 
 def main(mode, *preload):

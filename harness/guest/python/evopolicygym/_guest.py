@@ -121,9 +121,11 @@ def start(body):
 
 
 def enter(directory, seed):
-    """The Program's directory becomes the working directory and the first place of imports; its parent is scratch."""
+    """The Program's directory becomes the working directory and the first place of imports; its parent is scratch,
+    or, where that can't be written (in a sandbox), /tmp is."""
     os.chdir(directory)
-    os.environ["HOME"] = os.environ["TMPDIR"] = os.path.dirname(directory)
+    scratch = os.path.dirname(directory)
+    os.environ["HOME"] = os.environ["TMPDIR"] = scratch if os.access(scratch, os.W_OK) else "/tmp"
     sys.path.insert(0, directory)
     sys.argv[:] = [os.path.join(directory, "policy.py")]
     random.seed(seed)
