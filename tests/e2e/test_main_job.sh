@@ -21,7 +21,7 @@ check 'finished' holds 'record["terminal_reason"] == "finished" and record["agen
 check 'the better one is selected' holds 'record["final_submission_id"] == "submission-000002"'
 check 'budget' holds '[s["episodes_remaining"] for s in record["submissions"]] == [17, 15]'
 check 'scores' holds '[s["score"] for s in record["submissions"]] == [1.0, 3.0]'
-check 'rejections are events' holds '[e["reason"] for e in find("submission_rejected")] == ["invalid_request", "budget_exhausted", "session_closed"]'
+check 'what its numbers refuse costs nothing and leaves no event' holds 'find("submission_rejected") == []'
 check 'a refused finish is an event' holds 'find("finish_rejected")[0]["reason"] == "unknown_submission"'
 check 'the order of events' holds 'names[:1] == ["agent_started"] and names[-1] == "run_finished" and names.index("finish_requested") < names.index("agent_exited") < names.index("validation_started") < names.index("final_submission_selected") < names.index("assessment_started") < names.index("assessment_completed")'
 check 'the agent saw its Feedback' holds '"submission-000002" in text("workspace/analysis/latest-seen.json")'
