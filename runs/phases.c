@@ -167,8 +167,25 @@ static epg_code validate_all(epg_run_state *self, epg_candidate_result *results,
     return EPG_OK;
 }
 
+/* A report that an earlier Host wrote stands: its records may be gone, and what was measured is not measured again. */
+static bool validated_before(const epg_run_state *self, uint64_t *selected, double *score)
+{
+    EPG_AUTO_JSON *report = self->history != NULL ? epg_report_read(self->run, "validation") : NULL;
+    const char *id = json_string_value(json_object_get(report, "selected_submission_id"));
+    const epg_history_measure *measure = id != NULL ? candidate_before(self, epg_submission_number(id)) : NULL;
+    if (measure == NULL || !measure->completed) {
+        return false;
+    }
+    *selected = measure->number;
+    *score = measure->score;
+    return true;
+}
+
 epg_code epg_run_validate(epg_run_state *self, uint64_t *selected, double *score, epg_error *err)
 {
+    if (validated_before(self, selected, score)) {
+        return EPG_OK;
+    }
     size_t count = self->session.candidate_count;
     size_t done = 0;
     epg_candidate_result *results = epg_alloc_array(count, sizeof *results);
@@ -199,6 +216,11 @@ epg_code epg_run_assess(epg_run_state *self, uint64_t selected, double *score, e
     EPG_CLEANUP(phase_plan_free) phase_plan plan = {0};
     const epg_history_measure *before =
         self->history != NULL && self->history->assessment_started ? &self->history->assessment : NULL;
+    EPG_AUTO_JSON *report = before != NULL && before->completed ? epg_report_read(self->run, "assessment") : NULL;
+    if (report != NULL) {
+        *score = before->score;
+        return EPG_OK;
+    }
     if (before == NULL) {
         EPG_TRY(EPG_EVENT(self->ledger, "assessment_started", err,
                           epg_field_u64("episodes", config->assessment_episodes),
@@ -211,12 +233,13 @@ epg_code epg_run_assess(epg_run_state *self, uint64_t selected, double *score, e
     EPG_CLEANUP(epg_candidate_result_free) epg_candidate_result result = {0};
     EPG_TRY(measure(self, &plan, "assessment", "assessment_episode_completed", selected, done_before(before, &plan),
                     &result, err));
+    /* The report first: the event must not claim what is not there. */
+    EPG_TRY(epg_assessment_report_write(self->run, config, self->spec, &result, err));
     if (before == NULL || !before->completed) {
         EPG_TRY(EPG_EVENT(self->ledger, "assessment_completed", err,
                           epg_field_u64("policy_failures", result.policy_failures),
                           epg_field_double("score", result.score), epg_field_text("submission_id", id)));
     }
-    EPG_TRY(epg_assessment_report_write(self->run, config, self->spec, &result, err));
     discard_measure(self, "assessment", selected);
     *score = result.score;
     return EPG_OK;

@@ -27,6 +27,12 @@ epg_code epg_publisher_open(int run, epg_publisher **out, epg_error *err)
     return EPG_OK;
 }
 
+void epg_publisher_open_to_check(int run, epg_publisher **out)
+{
+    *out = epg_alloc(sizeof **out);
+    (*out)->run = run;
+}
+
 void epg_publisher_close(epg_publisher *publisher)
 {
     if (publisher != NULL) {

@@ -23,6 +23,8 @@ typedef struct epg_publisher epg_publisher;
 
 /* For the Run directory open at `run` (borrowed for the publisher's life), whose layout exists (records.h). */
 epg_code epg_publisher_open(int run, epg_publisher **out, epg_error *err);
+/* For checking alone: makes nothing, so it works on a read-only file system. */
+void epg_publisher_open_to_check(int run, epg_publisher **out);
 void epg_publisher_close(epg_publisher *publisher);
 
 /* Publishes the running or just evaluated submission: its Program, its Episodes and Feedback (`result`; its episodes

@@ -18,6 +18,8 @@
 enum { RUN_RECORD_MAX = 1024 * 1024 * 1024 };
 
 /* Makes run/directory where it is not there yet, writes one document in it, and closes it to writing. */
+enum { REPORT_MAX = 64 * 1024 * 1024 };
+
 static epg_code write_report(int run, const char *directory, epg_span document, epg_error *err)
 {
     EPG_AUTO_CLOSE int dir = -1;
@@ -143,6 +145,19 @@ epg_code epg_assessment_report_write(int run, const epg_config *config, const ep
     epg_json_end(&json);
     epg_json_finish(&json);
     return write_report(run, "assessment", epg_buffer_span(&document), err);
+}
+
+json_t *epg_report_read(int run, const char *phase)
+{
+    EPG_AUTO_CLOSE int directory = -1;
+    EPG_AUTO_BUFFER text = {0};
+    json_t *report = NULL;
+    if (epg_dir_open(run, phase, &directory, NULL) != EPG_OK ||
+        epg_file_read(directory, "report.json", REPORT_MAX, &text, NULL) != EPG_OK ||
+        epg_json_parse(epg_buffer_span(&text), "report.json", &report, NULL) != EPG_OK) {
+        return NULL;
+    }
+    return report;
 }
 
 /* --- run.json --- */

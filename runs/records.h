@@ -53,6 +53,9 @@ epg_code epg_validation_report_write(int run, const epg_config *config, const ep
 epg_code epg_assessment_report_write(int run, const epg_config *config, const epg_spec *spec,
                                      const epg_candidate_result *result, epg_error *err);
 
+/* A phase's report ("validation", "assessment"); NULL when there is none that can be read. Caller owns it. */
+json_t *epg_report_read(int run, const char *phase);
+
 /* --- run.json --- */
 typedef struct epg_run_record {
     const epg_config *config;

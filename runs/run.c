@@ -329,7 +329,7 @@ static epg_code resumable(const epg_history *history, bool finishing, epg_error 
     if (finishing && history->candidate_count > 0) {
         return epg_fail(err, EPG_ERR_USAGE, "this Run has its candidates already");
     }
-    if (!finishing && history->ended) {
+    if (!finishing && history->ended && history->record != NULL) {
         return epg_fail(err, EPG_ERR_USAGE, "this Run is complete (%s)", history->terminal_reason);
     }
     return EPG_OK;

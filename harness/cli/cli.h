@@ -31,6 +31,7 @@ epg_command_run epg_cmd_program;
 epg_command_run epg_cmd_resume;
 epg_command_run epg_cmd_run;
 epg_command_run epg_cmd_show;
+epg_command_run epg_cmd_verify;
 
 /* Parses `argv` and answers --help itself: *done is true then. `usage` holds the synopsis lines and, after a blank
  * line, what the command is for; `examples` the text below "Examples:". The table needs an option "help". */

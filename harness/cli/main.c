@@ -22,6 +22,7 @@ static const epg_command commands[] = {
     {"program", "tell what a snapshot of a Program's directory would be", epg_cmd_program},
     {"run", "let an Agent improve a Program, and measure what came of it", epg_cmd_run},
     {"show", "tell all about one submission of a Run", epg_cmd_show},
+    {"verify", "check a Run's record for what was changed after the fact", epg_cmd_verify},
     {"version", "print the version", cmd_version},
 };
 

@@ -69,7 +69,8 @@ static const char **worker_environment(const char *scratch)
     const char **out = epg_alloc_array(count + 2, sizeof *out);
     size_t kept = 0;
     for (size_t i = 0; i < count; i++) {
-        if (strncmp(environ[i], "EPG_SCRATCH=", 12) != 0) {
+        /* Faults are played in the coordinator alone: what it writes is what must survive. */
+        if (strncmp(environ[i], "EPG_SCRATCH=", 12) != 0 && strncmp(environ[i], "EPG_IO_FAULT=", 13) != 0) {
             out[kept++] = environ[i];
         }
     }

@@ -1,0 +1,51 @@
+#!/usr/bin/env bash
+# What was changed after the fact shows; a record of a newer schema, a torn or missing part is told, never a crash.
+. "$EPG_SOURCE/tests/e2e/lib.sh"
+run whole --validation-episodes 2 --max-candidates 2 --assessment-episodes 2 -- '
+evopolicygym-session submit program --episodes 0:3; sed -i "s/return 1/return 3/" program/policy.py
+evopolicygym-session submit program --episodes 1,9; evopolicygym-session finish submission-000001 submission-000002'
+verify() { "$EPG_BIN/evopolicygym" verify "$1" >"$work/out" 2>"$work/err"; }
+verify "$run"
+check 'an untouched Run is sound' [ $? -eq 0 ]
+changed() { # WHAT COMMAND-ON-A-COPY WORD
+    rm -rf "$work/copy" && cp -a "$run" "$work/copy" && chmod -R u+w "$work/copy"
+    (cd "$work/copy" && eval "$2")
+    verify "$work/copy"
+    local code=$?
+    check "$1 is found (exit code $code)" [ $code -eq 1 ]
+    check "$1: $(cat "$work/out" "$work/err")" grep -q -e "$3" "$work/out" "$work/err"
+}
+changed 'an edited Program' 'echo "# x" >>submissions/submission-000001/program/policy.py' submission-000001
+changed 'an altered score in run.json' 'sed -i "s/\"score\": 3.0/\"score\": 4.0/" run.json' 'another score'
+changed 'an altered score in feedback.json' 'sed -i "s/\"score\": 3.0/\"score\": 4.0/" submissions/submission-000002/feedback.json' feedback.json
+changed 'an altered score in a report' 'sed -i "s/\"score\": 3.0/\"score\": 4.0/" assessment/report.json' assessment/report.json
+changed 'an altered artifact' 'echo x >>submissions/submission-000001/artifacts/trace.txt' trace.txt
+changed 'a removed event' 'sed -i 3d events.jsonl' 'events.jsonl'
+changed 'an altered event' 'sed -i "s/\"policy_failures\":0/\"policy_failures\":1/" events.jsonl' 'events.jsonl'
+changed 'removed last events' 'head -n -2 events.jsonl >e && mv e events.jsonl' 'events.jsonl'
+changed 'a moved tag' 'git -C history.git tag -f submission-000001 submission-000002' 'history.git'
+changed 'a lost git object' 'find history.git/objects -name "*.pack" -delete; find history.git/objects -type f -path "*/??/*" -delete' 'history.git'
+changed 'a raised budget' 'sed -i "s/\"episode_budget\": 20/\"episode_budget\": 30/" run.json' ''
+changed 'a missing submission' 'rm -rf submissions/submission-000002' submission-000002
+changed 'a missing run.json' 'rm run.json' 'run.json'
+changed 'a newer schema' 'sed -i "s/run-record.v8/run-record\/v99/" run.json' 'schema'
+changed 'a half-written run.json' 'head -c 200 run.json >e && mv -f e run.json' 'run.json'
+changed 'the edited copy of the Agent' 'echo x >>workspace/feedback/submissions/submission-000001/feedback.json' workspace
+"$EPG_BIN/evopolicygym" verify "$work/start" >"$work/out" 2>"$work/err"
+check 'no Run: exit code 2' [ $? -eq 2 ]
+
+# resume refuses, in one line, what it can't go on with.
+refused() { # WHAT WORD [COMMAND-ON-A-COPY]
+    rm -rf "$work/copy" && cp -a "$run" "$work/copy" && chmod -R u+w "$work/copy"
+    (cd "$work/copy" && eval "${3:-true}")
+    "$EPG_BIN/evopolicygym" resume "$work/copy" >"$work/out" 2>"$work/err"
+    local code=$?
+    check "resume of $1: exit code $code" [ $code -eq 2 ]
+    check "resume of $1: $(cat "$work/err")" sh -c "[ \"\$(wc -l <'$work/err')\" -eq 1 ] && grep -q '$2' '$work/err'"
+}
+cut='sed -i "/final_submission_selected/,\$d" events.jsonl; rm run.json'
+refused 'a complete Run' complete
+refused 'altered events' altered "$cut; sed -i 3d events.jsonl"
+refused 'another Benchmark' 'no longer fit' "$cut; sed -i 's/test.one-step\"/cartpole\"/' config.json"
+refused 'another git history' 'git history' "$cut; git -C history.git tag -f submission-000001 submission-000002"
+refused 'another Host at work' 'another Host' "$cut; (exec 9>>lock; flock 9; sleep 20) & sleep 0.3"
