@@ -24,8 +24,10 @@ typedef struct epg_command {
 epg_command_run epg_cmd_agent;
 epg_command_run epg_cmd_benchmark;
 epg_command_run epg_cmd_checkout;
+epg_command_run epg_cmd_diff;
 epg_command_run epg_cmd_evaluate;
 epg_command_run epg_cmd_finish;
+epg_command_run epg_cmd_list;
 epg_command_run epg_cmd_log;
 epg_command_run epg_cmd_program;
 epg_command_run epg_cmd_resume;

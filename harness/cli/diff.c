@@ -1,0 +1,249 @@
+/* `evopolicygym diff`: what changed from one submission to another. */
+#include <string.h>
+
+#include "base/text.h"
+#include "cli/cli.h"
+#include "cli/shown.h"
+#include "runs/comparison.h"
+
+#define SCHEMA "evopolicygym/run-diff/v1"
+enum { DIFF_MAX = 64 * 1024 * 1024, ROWS_SHOWN = 100, NAME_WIDTH_MAX = 60 };
+
+static const char usage[] =
+    "Usage: evopolicygym diff RUN A B [OPTIONS]\n\n"
+    "Tells what changed from submission A to submission B of a Run: the Program as a unified diff, then score,\n"
+    "Episodes and Feedback side by side. A and B are ids or numbers, or initial, last, best or final.";
+static const char examples[] =
+    "  evopolicygym diff out/first initial final\n"
+    "  evopolicygym diff out/first 2 3 --feedback\n"
+    "  evopolicygym diff out/first 2 3 --program | git apply\n"
+    "  git -C out/first/history.git diff submission-000002 submission-000003     the Program with git alone\n";
+
+typedef struct shown_pair {
+    const epg_reading *reading;
+    uint64_t numbers[2];
+    json_t *feedback[2]; /* NULL: none */
+    epg_pair pair;
+    epg_buffer diff;
+    bool program, results; /* what is to be told */
+} shown_pair;
+
+static void shown_pair_free(shown_pair *self)
+{
+    json_decref(self->feedback[0]);
+    json_decref(self->feedback[1]);
+    epg_pair_free(&self->pair);
+    epg_buffer_free(&self->diff);
+}
+
+static void value_text(const json_t *value, char out[EPG_SHOWN_NUMBER])
+{
+    EPG_AUTO_BUFFER text = {0};
+    if (value == NULL) {
+        (void)epg_buffer_text(&text, "-");
+    } else if (json_is_number(value)) {
+        (void)epg_buffer_format(&text, "%.6g", json_number_value(value));
+    } else if (json_is_string(value)) {
+        EPG_AUTO_FREE char *safe = epg_printable(json_string_value(value), json_string_length(value));
+        (void)epg_buffer_format(&text, "%s", safe);
+    } else {
+        (void)epg_buffer_text(&text, json_is_true(value) ? "true" : json_is_false(value) ? "false" : "null");
+    }
+    size_t size = text.size < EPG_SHOWN_NUMBER ? text.size : EPG_SHOWN_NUMBER - 1;
+    while (size < text.size && size > 0 && (text.data[size] & 0xc0) == 0x80) {
+        size--; /* whole characters only */
+    }
+    memcpy(out, epg_buffer_cstr(&text), size);
+    out[size] = '\0';
+}
+
+static void put_row(epg_shown *out, int width, const char *name, const json_t *a, const json_t *b)
+{
+    char left[EPG_SHOWN_NUMBER];
+    char right[EPG_SHOWN_NUMBER];
+    char change[EPG_SHOWN_NUMBER] = "";
+    value_text(a, left);
+    value_text(b, right);
+    if (json_is_number(a) && json_is_number(b)) {
+        epg_shown_change(true, json_number_value(b) - json_number_value(a), change);
+    }
+    EPG_AUTO_FREE char *safe = epg_printable(name, strlen(name));
+    (void)epg_buffer_format(&out->text, "%-*s %23s %23s %14s\n", width, safe, left, right, change);
+}
+
+/* A failed Episode shows its failure in place of a reward. */
+static const json_t *episode_value(const json_t *episode)
+{
+    const json_t *failure = json_object_get(episode, "failure");
+    return json_is_string(failure) ? failure : json_object_get(episode, "reward");
+}
+
+static void put_episodes(epg_shown *out, int width, const epg_pair *pair)
+{
+    size_t matched = 0;
+    for (size_t i = 0; i < pair->episode_count; i++) {
+        const epg_pair_row *row = &pair->episodes[i];
+        matched += row->a != NULL && row->b != NULL;
+        if (i < ROWS_SHOWN) {
+            EPG_AUTO_FREE char *name = epg_format("Episode %s", row->name);
+            put_row(out, width, name, episode_value(row->a), episode_value(row->b));
+        }
+    }
+    if (pair->episode_count > ROWS_SHOWN) {
+        (void)epg_buffer_format(&out->text, "... and %zu more Episodes; --json tells all\n",
+                                pair->episode_count - ROWS_SHOWN);
+    }
+    (void)epg_buffer_format(&out->text, "%zu of %zu Episodes were played by both\n", matched, pair->episode_count);
+}
+
+/* Of the column of names. */
+static int name_width(const epg_pair *pair)
+{
+    size_t width = 16;
+    for (size_t i = 0; i < pair->value_count && i < ROWS_SHOWN; i++) {
+        size_t size = strlen(pair->values[i].name);
+        width = size > width ? size : width;
+    }
+    return width < NAME_WIDTH_MAX ? (int)width : NAME_WIDTH_MAX;
+}
+
+static void diff_text(const shown_pair *self, epg_shown *out)
+{
+    char a[EPG_SUBMISSION_ID_TEXT];
+    char b[EPG_SUBMISSION_ID_TEXT];
+    epg_reading_name(self->numbers[0], a);
+    epg_reading_name(self->numbers[1], b);
+    if (self->program) {
+        epg_shown_diff(out, epg_buffer_span(&self->diff));
+        if (self->diff.size == 0 && self->results) {
+            (void)epg_buffer_text(&out->text, "The Programs are the same.\n");
+        }
+    }
+    if (!self->results) {
+        return;
+    }
+    int width = name_width(&self->pair);
+    (void)epg_buffer_format(&out->text, "%s%-*s %23s %23s %14s\n", self->program ? "\n" : "", width, "", a, b,
+                            "change");
+    put_row(out, width, "score", json_object_get(self->feedback[0], "score"),
+            json_object_get(self->feedback[1], "score"));
+    put_episodes(out, width, &self->pair);
+    for (size_t i = 0; i < self->pair.value_count && i < ROWS_SHOWN; i++) {
+        put_row(out, width, self->pair.values[i].name, self->pair.values[i].a, self->pair.values[i].b);
+    }
+    if (self->pair.value_count > ROWS_SHOWN) {
+        (void)epg_buffer_format(&out->text, "... and %zu more values; --json tells all\n",
+                                self->pair.value_count - ROWS_SHOWN);
+    }
+}
+
+static void put_rows(epg_json_writer *writer, const char *key, const epg_pair_row *rows, size_t count)
+{
+    epg_json_array(writer, key);
+    for (size_t i = 0; i < count; i++) {
+        const json_t *const sides[] = {rows[i].a, rows[i].b};
+        static const char *const names[] = {"a", "b"};
+        epg_json_object(writer, NULL);
+        for (size_t j = 0; j < EPG_COUNT(sides); j++) {
+            if (sides[j] != NULL) {
+                epg_json_put_json(writer, names[j], sides[j]);
+            } else {
+                epg_json_put_null(writer, names[j]);
+            }
+        }
+        epg_json_put_text(writer, "name", rows[i].name);
+        epg_json_end(writer);
+    }
+    epg_json_end(writer);
+}
+
+static void put_side(epg_json_writer *writer, const char *key, const shown_pair *self, size_t side)
+{
+    char name[EPG_SUBMISSION_ID_TEXT];
+    const json_t *score = json_object_get(self->feedback[side], "score");
+    epg_reading_name(self->numbers[side], name);
+    epg_json_object(writer, key);
+    epg_json_put_text(writer, "program_digest", epg_reading_digest(self->reading, self->numbers[side]));
+    if (json_is_number(score)) {
+        epg_json_put_double(writer, "score", json_number_value(score));
+    } else {
+        epg_json_put_null(writer, "score");
+    }
+    epg_json_put_text(writer, "submission", name);
+    epg_json_end(writer);
+}
+
+static void diff_json(const shown_pair *self, epg_buffer *out)
+{
+    epg_json_writer writer;
+    epg_json_begin(&writer, out, 2);
+    epg_json_object(&writer, NULL);
+    put_side(&writer, "a", self, 0);
+    put_side(&writer, "b", self, 1);
+    put_rows(&writer, "episodes", self->pair.episodes, self->pair.episode_count);
+    put_rows(&writer, "feedback", self->pair.values, self->pair.value_count);
+    if (self->program && epg_utf8_valid(self->diff.data, self->diff.size)) {
+        epg_json_put_text(&writer, "patch", epg_buffer_cstr(&self->diff));
+    } else {
+        epg_json_put_null(&writer, "patch");
+    }
+    epg_json_put_text(&writer, "run", self->reading->path);
+    epg_json_put_text(&writer, "schema", SCHEMA);
+    epg_json_end(&writer);
+    epg_json_finish(&writer);
+}
+
+static epg_code gather(shown_pair *self, epg_error *err)
+{
+    for (size_t i = 0; i < 2 && self->results; i++) {
+        epg_code code = epg_reading_feedback(self->reading, self->numbers[i], &self->feedback[i], err);
+        if (code != EPG_OK && code != EPG_ERR_NOT_FOUND) {
+            return code;
+        }
+    }
+    epg_pair_feedback(self->feedback[0], self->feedback[1], &self->pair);
+    if (self->program) {
+        self->diff.limit = DIFF_MAX;
+        epg_code code = epg_reading_diff(self->reading, self->numbers[0], self->numbers[1], &self->diff, err);
+        return code == EPG_ERR_NOT_FOUND ? epg_fail_as(err, EPG_ERR_USAGE, "--feedback compares the rest") : code;
+    }
+    return EPG_OK;
+}
+
+epg_code epg_cmd_diff(int argc, char **argv, bool *negative, epg_error *err)
+{
+    (void)negative;
+    epg_option table[] = {
+        {.name = "feedback", .kind = EPG_OPTION_FLAG, .help = "score, Episodes and Feedback only"},
+        {.name = "json", .kind = EPG_OPTION_FLAG, .help = "one JSON document on standard output"},
+        {.name = "program", .kind = EPG_OPTION_FLAG, .help = "the Program's unified diff only"},
+        EPG_CLI_HELP,
+    };
+    EPG_CLEANUP(epg_options_free) epg_options options = {.table = table, .count = EPG_COUNT(table)};
+    bool done = false;
+    EPG_TRY(epg_cli_parse(&options, argc, argv, usage, examples, &done, err));
+    if (done) {
+        return EPG_OK;
+    }
+    if (options.operand_count != 3 || options.rest_count != 0) {
+        return epg_fail(err, EPG_ERR_USAGE, "name a Run and two submissions: evopolicygym diff RUN A B");
+    }
+    EPG_CLEANUP(epg_reading_free) epg_reading reading = {.run = -1};
+    EPG_CLEANUP(shown_pair_free) shown_pair self = {.reading = &reading};
+    EPG_CLEANUP(epg_shown_free) epg_shown out;
+    epg_shown_begin(&out);
+    bool only_feedback = epg_option_find(&options, "feedback")->given;
+    bool only_program = epg_option_find(&options, "program")->given;
+    self.program = only_program || !only_feedback;
+    self.results = only_feedback || !only_program;
+    EPG_TRY(epg_reading_open(options.operands[0], EPG_READ_SUBMISSIONS, &reading, err));
+    EPG_TRY(epg_reading_find(&reading, options.operands[1], &self.numbers[0], err));
+    EPG_TRY(epg_reading_find(&reading, options.operands[2], &self.numbers[1], err));
+    EPG_TRY(gather(&self, err));
+    if (epg_option_find(&options, "json")->given) {
+        diff_json(&self, &out.text);
+    } else {
+        diff_text(&self, &out);
+    }
+    return epg_cli_print(&out.text, err);
+}
