@@ -1,11 +1,15 @@
 #include "runs/history.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
+#include "agents/transcript.h"
 #include "base/clock.h"
 #include "base/text.h"
 #include "runs/document.h"
+#include "runs/event_line.h"
 #include "runs/ledger.h"
 #include "runs/records.h"
 #include "system/files.h"
@@ -14,27 +18,6 @@ enum { DOCUMENT_MAX = 16 * 1024 * 1024, EPISODES_MAX = 100000000 };
 
 /* --- reading an event's members; a member that is missing is not an error here, a foreign Host may not write it --- */
 
-static const char *text_of(const json_t *event, const char *key)
-{
-    return json_string_value(json_object_get(event, key));
-}
-
-static uint64_t u64_of(const json_t *event, const char *key)
-{
-    uint64_t value = 0;
-    return epg_json_is_u64(json_object_get(event, key), &value) ? value : 0;
-}
-
-static double double_of(const json_t *event, const char *key)
-{
-    return json_number_value(json_object_get(event, key));
-}
-
-static int64_t time_of(const json_t *event)
-{
-    return json_integer_value(json_object_get(event, "time_unix_ns"));
-}
-
 static void copy_text(char *to, size_t size, const char *text)
 {
     if (text != NULL && strlen(text) < size) {
@@ -42,9 +25,9 @@ static void copy_text(char *to, size_t size, const char *text)
     }
 }
 
-static epg_history_submission *submission_of(const epg_history *self, const json_t *event)
+static epg_history_submission *submission_of(const epg_history *self, const epg_event_line *event)
 {
-    const char *id = text_of(event, "submission_id");
+    const char *id = epg_event_line_text(event, "submission_id");
     uint64_t number = id != NULL ? epg_submission_number(id) : 0;
     return number >= 1 && number <= self->submission_count ? &self->submissions[number - 1] : NULL;
 }
@@ -52,6 +35,7 @@ static epg_history_submission *submission_of(const epg_history *self, const json
 typedef struct reader {
     epg_history *history;
     bool skims;
+    epg_event_line line; /* at hand */
     int64_t agent_since; /* when the Agent that runs was started; 0: none runs */
 } reader;
 
@@ -67,8 +51,8 @@ static epg_code bad(const epg_ledger_line *line, const char *why, epg_error *err
 static epg_code evaluation_started(reader *self, const epg_ledger_line *line, epg_error *err)
 {
     epg_history *history = self->history;
-    const char *id = text_of(line->object, "submission_id");
-    const char *indices = text_of(line->object, "episode_indices");
+    const char *id = epg_event_line_text(&self->line, "submission_id");
+    const char *indices = epg_event_line_text(&self->line, "episode_indices");
     if (id == NULL || indices == NULL || epg_submission_number(id) != history->submission_count + 1) {
         return bad(line, "not the submission that should follow", err);
     }
@@ -77,10 +61,10 @@ static epg_code evaluation_started(reader *self, const epg_ledger_line *line, ep
     EPG_TRY(epg_selector_parse(indices, &facts->indices, err));
     facts->state = EPG_SUBMISSION_RUNNING;
     facts->episodes_used = facts->indices.count;
-    facts->episodes_remaining = u64_of(line->object, "episodes_remaining");
-    copy_text(facts->program_digest, sizeof facts->program_digest, text_of(line->object, "program_digest"));
-    copy_text(submission.commit, sizeof submission.commit, text_of(line->object, "commit"));
-    submission.started_unix_ns = time_of(line->object);
+    facts->episodes_remaining = epg_event_line_u64(&self->line, "episodes_remaining");
+    copy_text(facts->program_digest, sizeof facts->program_digest, epg_event_line_text(&self->line, "program_digest"));
+    copy_text(submission.commit, sizeof submission.commit, epg_event_line_text(&self->line, "commit"));
+    submission.started_unix_ns = epg_event_line_i64(&self->line, "time_unix_ns");
     if (!self->skims) {
         submission.episodes = epg_alloc_array(facts->indices.count, sizeof *submission.episodes);
         for (size_t i = 0; i < facts->indices.count; i++) {
@@ -102,80 +86,81 @@ static epg_policy_failure failure_named(const char *name)
     return EPG_POLICY_OK;
 }
 
-static void take_episode(epg_episode_result *episodes, size_t count, const json_t *event)
+static void take_episode(epg_episode_result *episodes, size_t count, const epg_event_line *event)
 {
-    uint64_t index = u64_of(event, "episode_index");
+    uint64_t index = epg_event_line_u64(event, "episode_index");
     for (size_t i = 0; episodes != NULL && i < count; i++) {
         if (episodes[i].index != index || episodes[i].finished) {
             continue;
         }
         epg_episode_result *one = &episodes[i];
-        const char *status = text_of(event, "status");
+        const char *status = epg_event_line_text(event, "status");
         one->finished = true;
-        one->failure = failure_named(text_of(event, "failure"));
+        one->failure = failure_named(epg_event_line_text(event, "failure"));
         if (one->failure == EPG_POLICY_OK && status != NULL && strcmp(status, "completed") != 0) {
             one->failure = EPG_POLICY_PROTOCOL_ERROR; /* a foreign ledger does not name the failure */
         }
-        one->reward = double_of(event, "reward");
-        one->steps = u64_of(event, "steps");
-        one->policy_ns = (int64_t)u64_of(event, "policy_ns");
-        one->total_ns = (int64_t)u64_of(event, "total_ns");
-        copy_text(one->record_sha256, sizeof one->record_sha256, text_of(event, "record_sha256"));
-        one->spool = (unsigned)u64_of(event, "record_spool");
-        one->record_offset = u64_of(event, "record_offset");
-        one->record_size = u64_of(event, "record_size");
+        one->reward = epg_event_line_double(event, "reward");
+        one->steps = epg_event_line_u64(event, "steps");
+        one->policy_ns = (int64_t)epg_event_line_u64(event, "policy_ns");
+        one->total_ns = (int64_t)epg_event_line_u64(event, "total_ns");
+        copy_text(one->record_sha256, sizeof one->record_sha256, epg_event_line_text(event, "record_sha256"));
+        one->spool = (unsigned)epg_event_line_u64(event, "record_spool");
+        one->record_offset = epg_event_line_u64(event, "record_offset");
+        one->record_size = epg_event_line_u64(event, "record_size");
         return;
     }
 }
 
 static epg_code episode_completed(reader *self, const epg_ledger_line *line, epg_error *err)
 {
-    epg_history_submission *submission = submission_of(self->history, line->object);
+    epg_history_submission *submission = submission_of(self->history, &self->line);
     if (submission == NULL) {
         return bad(line, "of no submission", err);
     }
-    take_episode(submission->episodes, submission->facts.indices.count, line->object);
+    take_episode(submission->episodes, submission->facts.indices.count, &self->line);
     return EPG_OK;
 }
 
 static epg_code submission_published(reader *self, const epg_ledger_line *line, epg_error *err)
 {
-    epg_history_submission *submission = submission_of(self->history, line->object);
+    epg_history_submission *submission = submission_of(self->history, &self->line);
     if (submission == NULL) {
         return bad(line, "of no submission", err);
     }
     submission->facts.state = EPG_SUBMISSION_PUBLISHED;
-    submission->facts.score = double_of(line->object, "score");
-    submission->facts.policy_failures = u64_of(line->object, "policy_failures");
-    submission->ended_unix_ns = time_of(line->object);
-    submission->tokens_known = json_is_integer(json_object_get(line->object, "agent_tokens"));
-    submission->tokens = u64_of(line->object, "agent_tokens");
-    submission->cost_known = json_is_number(json_object_get(line->object, "agent_cost_usd"));
-    submission->cost = double_of(line->object, "agent_cost_usd");
+    submission->facts.score = epg_event_line_double(&self->line, "score");
+    submission->facts.policy_failures = epg_event_line_u64(&self->line, "policy_failures");
+    submission->ended_unix_ns = epg_event_line_i64(&self->line, "time_unix_ns");
+    submission->tokens_known = epg_event_line_is_number(&self->line, "agent_tokens");
+    submission->tokens = epg_event_line_u64(&self->line, "agent_tokens");
+    submission->cost_known = epg_event_line_is_number(&self->line, "agent_cost_usd");
+    submission->cost = epg_event_line_double(&self->line, "agent_cost_usd");
     free(EPG_TAKE(submission->stopped));
     copy_text(submission->feedback_sha256, sizeof submission->feedback_sha256,
-              text_of(line->object, "feedback_sha256"));
+              epg_event_line_text(&self->line, "feedback_sha256"));
     return EPG_OK;
 }
 
 static epg_code submission_failed(reader *self, const epg_ledger_line *line, epg_error *err)
 {
     (void)err;
-    epg_history_submission *submission = submission_of(self->history, line->object);
+    epg_history_submission *submission = submission_of(self->history, &self->line);
     if (submission != NULL) {
         submission->facts.state = EPG_SUBMISSION_FAILED;
         submission->facts.failure =
             strcmp(line->event, "publication_failed") == 0 ? "publication_failed" : "evaluation_failed";
-        submission->ended_unix_ns = time_of(line->object);
+        submission->ended_unix_ns = epg_event_line_i64(&self->line, "time_unix_ns");
     }
     return EPG_OK;
 }
 
 static epg_code evaluation_stopped(reader *self, const epg_ledger_line *line, epg_error *err)
 {
+    (void)line;
     (void)err;
-    epg_history_submission *submission = submission_of(self->history, line->object);
-    const char *reason = text_of(line->object, "reason");
+    epg_history_submission *submission = submission_of(self->history, &self->line);
+    const char *reason = epg_event_line_text(&self->line, "reason");
     if (submission != NULL && reason != NULL) {
         free(submission->stopped);
         submission->stopped = epg_strdup(reason);
@@ -191,8 +176,8 @@ static epg_code evaluation_stopped(reader *self, const epg_ledger_line *line, ep
 static epg_code finish_requested(reader *self, const epg_ledger_line *line, epg_error *err)
 {
     epg_history *history = self->history;
-    const char *by = text_of(line->object, "by");
-    const char *ids = text_of(line->object, "submission_ids");
+    const char *by = epg_event_line_text(&self->line, "by");
+    const char *ids = epg_event_line_text(&self->line, "submission_ids");
     free(history->finished_by);
     history->finished_by = epg_strdup(by != NULL ? by : "agent");
     history->candidate_count = 0;
@@ -222,7 +207,7 @@ static epg_code agent_event(reader *self, const epg_ledger_line *line, epg_error
 {
     (void)err;
     epg_history *history = self->history;
-    int64_t when = time_of(line->object);
+    int64_t when = epg_event_line_i64(&self->line, "time_unix_ns");
     if (strcmp(line->event, "agent_started") == 0) {
         agent_stops(self, history->last_unix_ns);
         self->agent_since = when;
@@ -236,14 +221,14 @@ static epg_code agent_event(reader *self, const epg_ledger_line *line, epg_error
     } else {
         agent_stops(self, when);
         history->agent_over = true;
-        history->agent_returncode = (int)json_integer_value(json_object_get(line->object, "returncode"));
+        history->agent_returncode = (int)epg_event_line_i64(&self->line, "returncode");
     }
     return EPG_OK;
 }
 
-static void open_measure(const reader *self, epg_history_measure *measure, const json_t *event, uint64_t number)
+static void open_measure(const reader *self, epg_history_measure *measure, const epg_event_line *event, uint64_t number)
 {
-    uint64_t count = u64_of(event, "episodes");
+    uint64_t count = epg_event_line_u64(event, "episodes");
     measure->number = number;
     measure->episode_count = count <= EPISODES_MAX ? count : 0;
     if (self->skims) {
@@ -255,7 +240,7 @@ static void open_measure(const reader *self, epg_history_measure *measure, const
     }
 }
 
-static epg_history_measure *measure_of(const epg_history *history, const json_t *event)
+static epg_history_measure *measure_of(const epg_history *history, const epg_event_line *event)
 {
     const epg_history_submission *submission = submission_of(history, event);
     for (size_t i = 0; submission != NULL && i < history->validation_count; i++) {
@@ -266,11 +251,8 @@ static epg_history_measure *measure_of(const epg_history *history, const json_t 
     return NULL;
 }
 
-/* "primary_metric" and "score_direction": in our config.json, and in the events of Validation and Assessment. */
-static void take_metric(epg_history *history, const json_t *from)
+static void take_metric(epg_history *history, const char *metric, const char *direction)
 {
-    const char *metric = text_of(from, "primary_metric");
-    const char *direction = text_of(from, "score_direction");
     if (history->metric == NULL && metric != NULL) {
         history->metric = epg_strdup(metric);
     }
@@ -282,35 +264,41 @@ static void take_metric(epg_history *history, const json_t *from)
     }
 }
 
+/* The events of Validation and Assessment tell them. */
+static void take_events_metric(epg_history *history, const epg_event_line *event)
+{
+    take_metric(history, epg_event_line_text(event, "primary_metric"), epg_event_line_text(event, "score_direction"));
+}
+
 static epg_code validation_event(reader *self, const epg_ledger_line *line, epg_error *err)
 {
     epg_history *history = self->history;
-    const epg_history_submission *submission = submission_of(history, line->object);
+    const epg_history_submission *submission = submission_of(history, &self->line);
     if (strcmp(line->event, "validation_started") == 0) {
         history->validation_started = true;
-        take_metric(history, line->object);
+        take_events_metric(history, &self->line);
         return EPG_OK;
     }
     if (submission == NULL) {
         return bad(line, "of no submission", err);
     }
-    epg_history_measure *measure = measure_of(history, line->object);
+    epg_history_measure *measure = measure_of(history, &self->line);
     if (strcmp(line->event, "validation_candidate_started") == 0) {
         if (measure == NULL) {
             history->validation =
                 epg_grow_array(history->validation, history->validation_count + 1, sizeof *history->validation);
             measure = &history->validation[history->validation_count++];
             *measure = (epg_history_measure){0};
-            open_measure(self, measure, line->object, submission->facts.number);
+            open_measure(self, measure, &self->line, submission->facts.number);
         }
     } else if (measure == NULL) {
         return bad(line, "of a candidate that was not started", err);
     } else if (strcmp(line->event, "validation_episode_completed") == 0) {
-        take_episode(measure->episodes, measure->episode_count, line->object);
+        take_episode(measure->episodes, measure->episode_count, &self->line);
     } else {
         measure->completed = true;
-        measure->score = double_of(line->object, "score");
-        measure->policy_failures = u64_of(line->object, "policy_failures");
+        measure->score = epg_event_line_double(&self->line, "score");
+        measure->policy_failures = epg_event_line_u64(&self->line, "policy_failures");
     }
     return EPG_OK;
 }
@@ -318,30 +306,30 @@ static epg_code validation_event(reader *self, const epg_ledger_line *line, epg_
 static epg_code assessment_event(reader *self, const epg_ledger_line *line, epg_error *err)
 {
     epg_history *history = self->history;
-    const epg_history_submission *submission = submission_of(history, line->object);
+    const epg_history_submission *submission = submission_of(history, &self->line);
     if (submission == NULL) {
         return bad(line, "of no submission", err);
     }
     epg_history_measure *measure = &history->assessment;
     if (strcmp(line->event, "assessment_started") == 0) {
         history->assessment_started = true;
-        take_metric(history, line->object);
+        take_events_metric(history, &self->line);
         if (measure->episodes == NULL) {
-            open_measure(self, measure, line->object, submission->facts.number);
+            open_measure(self, measure, &self->line, submission->facts.number);
         }
     } else if (strcmp(line->event, "assessment_episode_completed") == 0) {
-        take_episode(measure->episodes, measure->episode_count, line->object);
+        take_episode(measure->episodes, measure->episode_count, &self->line);
     } else {
         measure->completed = true;
-        measure->score = double_of(line->object, "score");
-        measure->policy_failures = u64_of(line->object, "policy_failures");
+        measure->score = epg_event_line_double(&self->line, "score");
+        measure->policy_failures = epg_event_line_u64(&self->line, "policy_failures");
     }
     return EPG_OK;
 }
 
 static epg_code final_selected(reader *self, const epg_ledger_line *line, epg_error *err)
 {
-    const epg_history_submission *submission = submission_of(self->history, line->object);
+    const epg_history_submission *submission = submission_of(self->history, &self->line);
     if (submission == NULL) {
         return bad(line, "of no submission", err);
     }
@@ -349,11 +337,26 @@ static epg_code final_selected(reader *self, const epg_ledger_line *line, epg_er
     return EPG_OK;
 }
 
+/* Each Host of a Run that was resumed tells of the Agent that it ran. */
+static void take_usage(epg_history *history, const epg_event_line *event)
+{
+    const char *known = epg_event_line_text(event, "agent_usage");
+    bool first = !history->tokens_known && !history->cost_known;
+    if (known == NULL || strcmp(known, epg_known_name(EPG_KNOWN_NOT)) == 0) {
+        return;
+    }
+    history->usage_exact = (first || history->usage_exact) && strcmp(known, epg_known_name(EPG_KNOWN_EXACTLY)) == 0;
+    history->tokens_known = history->tokens_known || epg_event_line_is_number(event, "agent_tokens");
+    history->tokens += epg_event_line_u64(event, "agent_tokens");
+    history->cost_known = history->cost_known || epg_event_line_is_number(event, "agent_cost_usd");
+    history->cost += epg_event_line_double(event, "agent_cost_usd");
+}
+
 static epg_code run_event(reader *self, const epg_ledger_line *line, epg_error *err)
 {
     (void)err;
     epg_history *history = self->history;
-    const char *reason = text_of(line->object, "terminal_reason");
+    const char *reason = epg_event_line_text(&self->line, "terminal_reason");
     free(EPG_TAKE(history->terminal_reason));
     if (strcmp(line->event, "run_resumed") == 0) {
         history->interrupted = false;
@@ -367,6 +370,7 @@ static epg_code run_event(reader *self, const epg_ledger_line *line, epg_error *
         history->agent_over = false;
     }
     history->terminal_reason = reason != NULL ? epg_strdup(reason) : NULL;
+    take_usage(history, &self->line);
     return EPG_OK;
 }
 
@@ -399,19 +403,38 @@ static const struct {
     {"run_resumed", run_event},
 };
 
-static epg_code take_line(void *context, const epg_ledger_line *line, epg_error *err)
+/* By its first bytes: keys are sorted, and only the ends of Episodes begin with "completed". */
+static bool is_episode(epg_span line)
+{
+    static const char begin[] = "{\"completed\":";
+    static const char event[] = "episode_completed\",";
+    enum { FIRST_BYTES = 128 };
+    return line.size > sizeof begin && memcmp(line.data, begin, sizeof begin - 1) == 0 &&
+           memmem(line.data, line.size < FIRST_BYTES ? line.size : FIRST_BYTES, event, sizeof event - 1) != NULL;
+}
+
+static epg_code take_line(void *context, const epg_ledger_line *given, epg_error *err)
 {
     reader *self = context;
     epg_history *history = self->history;
+    if (self->skims && is_episode(given->text)) {
+        return EPG_OK;
+    }
+    epg_ledger_line line = *given;
+    if (epg_event_line_read(&self->line, given->text, err) != EPG_OK) {
+        return epg_fail_within(err, "events.jsonl line %llu", (unsigned long long)given->number);
+    }
+    const char *event = epg_event_line_text(&self->line, "event");
+    line.event = event != NULL ? event : "";
     for (size_t i = 0; i < EPG_COUNT(takers); i++) {
-        if (strcmp(line->event, takers[i].event) == 0) {
-            EPG_TRY(takers[i].take(self, line, err));
+        if (strcmp(line.event, takers[i].event) == 0) {
+            EPG_TRY(takers[i].take(self, &line, err));
             break;
         }
     }
-    history->last_unix_ns = time_of(line->object);
+    history->last_unix_ns = epg_event_line_i64(&self->line, "time_unix_ns");
     history->first_unix_ns = history->first_unix_ns == 0 ? history->last_unix_ns : history->first_unix_ns;
-    history->chain_broken = history->chain_broken || (line->has_previous && !line->chained);
+    history->chain_broken = history->chain_broken || (line.has_previous && !line.chained);
     return EPG_OK;
 }
 
@@ -447,10 +470,15 @@ static epg_code check_schema(const json_t *document, const char *what, const cha
     return epg_fail(err, EPG_ERR_INVALID, "%s has the schema \"%s\"; this version reads \"%s\"", what, shown, schema);
 }
 
-static epg_code read_documents(int run, epg_history *history, epg_error *err)
+/* run.json grows with submissions; who is in a hurry needs nothing of it that config.json and the ledger don't tell. */
+static epg_code read_documents(int run, bool skims, epg_history *history, epg_error *err)
 {
+    struct stat info;
     EPG_TRY(read_document(run, "config.json", &history->request, err));
-    EPG_TRY(read_document(run, "run.json", &history->record, err));
+    history->has_record = fstatat(run, "run.json", &info, AT_SYMLINK_NOFOLLOW) == 0;
+    if (history->request == NULL || !skims) {
+        EPG_TRY(read_document(run, "run.json", &history->record, err));
+    }
     EPG_TRY(check_schema(history->request, "config.json", EPG_RUN_DOCUMENT_SCHEMA, err));
     EPG_TRY(check_schema(history->record, "run.json", EPG_RUN_SCHEMA, err));
     if (history->request == NULL && history->record == NULL) {
@@ -462,11 +490,12 @@ static epg_code read_documents(int run, epg_history *history, epg_error *err)
     EPG_TRY(epg_config_resolve(&history->config, err));
     history->benchmark_id = text_in(any, "benchmark", "id");
     history->initial_digest = text_in(any, "initial_program", "digest");
-    take_metric(history, json_object_get(history->request, "benchmark"));
+    const json_t *benchmark = json_object_get(history->request, "benchmark");
+    take_metric(history, json_string_value(json_object_get(benchmark, "primary_metric")),
+                json_string_value(json_object_get(benchmark, "score_direction")));
     history->environment_digest = text_in(history->request, "benchmark", "environment_digest");
     if (history->environment_digest == NULL) {
-        const json_t *benchmark = json_object_get(history->record, "benchmark");
-        history->environment_digest = text_in(benchmark, "environment", "digest");
+        history->environment_digest = text_in(json_object_get(history->record, "benchmark"), "environment", "digest");
     }
     EPG_AUTO_JSON *invocation = NULL;
     EPG_AUTO_CLOSE int agent = -1;
@@ -499,23 +528,18 @@ static void complete_from_record(epg_history *history)
     }
 }
 
-/* By its first bytes: keys are sorted, and only the ends of Episodes begin with "completed". */
-static bool is_episode(epg_span line)
+static void reader_free(reader *self)
 {
-    static const char begin[] = "{\"completed\":";
-    static const char event[] = "episode_completed\",";
-    enum { FIRST_BYTES = 128 };
-    return line.size > sizeof begin && memcmp(line.data, begin, sizeof begin - 1) == 0 &&
-           memmem(line.data, line.size < FIRST_BYTES ? line.size : FIRST_BYTES, event, sizeof event - 1) != NULL;
+    epg_event_line_free(&self->line);
 }
 
 static epg_code read_history(int run, bool skims, epg_history *out, epg_error *err)
 {
     EPG_CLEANUP(epg_history_free) epg_history history = {0};
-    reader self = {.history = &history, .skims = skims};
-    EPG_TRY(read_documents(run, &history, err));
+    reader self EPG_CLEANUP(reader_free) = {.history = &history, .skims = skims};
+    EPG_TRY(read_documents(run, skims, &history, err));
     if (skims) {
-        EPG_TRY(epg_ledger_skim(run, is_episode, take_line, &self, &history.event_count, &history.torn, err));
+        EPG_TRY(epg_ledger_skim(run, take_line, &self, &history.event_count, &history.torn, err));
     } else {
         EPG_TRY(epg_ledger_read(run, take_line, &self, &history.event_count, history.head, &history.torn, err));
     }

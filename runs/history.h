@@ -31,7 +31,8 @@ typedef struct epg_history_measure {
 
 typedef struct epg_history {
     json_t *request; /* config.json; NULL for a foreign Host's Run */
-    json_t *record;  /* run.json; NULL while there is none */
+    json_t *record;  /* run.json; NULL while there is none, and when skimmed beside a config.json */
+    bool has_record; /* there is a run.json */
     epg_config config;
     char *benchmark_id;
     char *environment_digest;
@@ -57,7 +58,10 @@ typedef struct epg_history {
 
     bool agent_started, agent_over, agent_timed_out, agent_start_failed;
     int agent_returncode;
-    int64_t agent_used_ns; /* of its time, over all the times it was started */
+    int64_t agent_used_ns;                      /* of its time, over all the times it was started */
+    bool tokens_known, cost_known, usage_exact; /* of the Agent in all, as the Run's end tells; else numbers are 0 */
+    uint64_t tokens;                            /* in and out */
+    double cost;                                /* US dollars */
     int64_t first_unix_ns, last_unix_ns;
     bool interrupted;      /* the last that happened is an operator's interruption */
     bool ended;            /* run_finished stands in the ledger */
@@ -70,8 +74,8 @@ typedef struct epg_history {
 
 /* `run`: the Run directory, open. INVALID when it holds no Run that can be read, or one of a newer schema. */
 epg_code epg_history_read(int run, epg_history *out, epg_error *err);
-/* As above without Episodes, whose lines are passed over unread (`episodes` are NULL everywhere), and without the
- * check of the ledger's chain: many times faster, for who shows submissions. */
+/* As above for who shows submissions, many times faster: Episodes are passed over unread (`episodes` are NULL
+ * everywhere), the ledger's chain is not checked, nor is run.json read where there is a config.json. */
 epg_code epg_history_skim(int run, epg_history *out, epg_error *err);
 void epg_history_free(epg_history *history);
 

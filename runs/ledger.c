@@ -198,18 +198,20 @@ typedef struct reader {
     epg_buffer input;
     uint64_t count;
     char head[EPG_SHA256_HEX];
-    off_t size;            /* of the whole lines read */
-    epg_ledger_skip *skip; /* NULL: every line is read and chained */
+    off_t size; /* of the whole lines read */
+    bool skims;
     epg_ledger_visit *visit;
     void *context;
 } reader;
 
+static epg_code skim_line(reader *state, epg_span text, epg_error *err)
+{
+    epg_ledger_line line = {.number = ++state->count, .text = text, .event = ""};
+    return state->visit(state->context, &line, err);
+}
+
 static epg_code read_line(reader *state, epg_span text, epg_error *err)
 {
-    if (state->skip != NULL && state->skip(text)) {
-        state->count++;
-        return EPG_OK;
-    }
     EPG_AUTO_FREE char *what = epg_format("%s line %llu", file_name, (unsigned long long)state->count + 1);
     EPG_AUTO_JSON *object = NULL;
     EPG_TRY(epg_json_parse(text, what, &object, err));
@@ -220,17 +222,16 @@ static epg_code read_line(reader *state, epg_span text, epg_error *err)
     const char *previous = json_string_value(json_object_get(object, "previous"));
     epg_ledger_line line = {
         .number = state->count + 1,
+        .text = text,
         .object = object,
         .event = event != NULL ? event : "",
-        .has_previous = previous != NULL && state->skip == NULL,
-        .chained = previous != NULL && state->skip == NULL && strcmp(previous, state->head) == 0,
+        .has_previous = previous != NULL,
+        .chained = previous != NULL && strcmp(previous, state->head) == 0,
     };
     EPG_TRY(state->visit(state->context, &line, err));
     state->count++;
-    if (state->skip == NULL) {
-        state->size += (off_t)(text.size + 1);
-        advance_head(state->head, text);
-    }
+    state->size += (off_t)(text.size + 1);
+    advance_head(state->head, text);
     return EPG_OK;
 }
 
@@ -241,7 +242,8 @@ static epg_code take_lines(reader *state, epg_error *err)
     const uint8_t *newline = NULL;
     while (state->input.size > at && (newline = memchr(state->input.data + at, '\n', state->input.size - at)) != NULL) {
         size_t size = (size_t)(newline - (state->input.data + at));
-        EPG_TRY(read_line(state, epg_span_of(state->input.data + at, size), err));
+        epg_span line = epg_span_of(state->input.data + at, size);
+        EPG_TRY(state->skims ? skim_line(state, line, err) : read_line(state, line, err));
         at += size + 1;
     }
     if (at > 0) {
@@ -318,12 +320,11 @@ epg_code epg_ledger_read(int run, epg_ledger_visit *visit, void *context, uint64
     return EPG_OK;
 }
 
-epg_code epg_ledger_skim(int run, epg_ledger_skip *skip, epg_ledger_visit *visit, void *context, uint64_t *count,
-                         bool *torn, epg_error *err)
+epg_code epg_ledger_skim(int run, epg_ledger_visit *visit, void *context, uint64_t *count, bool *torn, epg_error *err)
 {
     reader state EPG_CLEANUP(reader_close);
     EPG_TRY(reader_open(&state, run, O_RDONLY, visit, context, err));
-    state.skip = skip;
+    state.skims = true;
     EPG_TRY(read_all(&state, err));
     *count = state.count;
     *torn = state.input.size > 0;

@@ -103,6 +103,7 @@ void epg_ledger_head(const epg_ledger *ledger, char out[EPG_SHA256_HEX]);
  * are as from epg_ledger_count and epg_ledger_head. */
 typedef struct epg_ledger_line {
     uint64_t number; /* from 1 */
+    epg_span text;   /* without its newline */
     const json_t *object;
     const char *event; /* its "event", "" when it has none */
     bool has_previous;
@@ -112,10 +113,8 @@ typedef epg_code epg_ledger_visit(void *context, const epg_ledger_line *line, ep
 epg_code epg_ledger_read(int run, epg_ledger_visit *visit, void *context, uint64_t *count, char head[EPG_SHA256_HEX],
                          bool *torn, epg_error *err);
 
-/* As epg_ledger_read for who needs some of the lines only: a line that `skip` knows by its first bytes is counted and
- * not parsed, and no line's chain is checked (`chained` and `has_previous` are false). */
-typedef bool epg_ledger_skip(epg_span line);
-epg_code epg_ledger_skim(int run, epg_ledger_skip *skip, epg_ledger_visit *visit, void *context, uint64_t *count,
-                         bool *torn, epg_error *err);
+/* As epg_ledger_read for who reads in a hurry: lines come as they stand, not parsed (`object` NULL, `event` "") and not
+ * chained; see event_line.h. */
+epg_code epg_ledger_skim(int run, epg_ledger_visit *visit, void *context, uint64_t *count, bool *torn, epg_error *err);
 
 #endif

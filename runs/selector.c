@@ -89,13 +89,10 @@ static epg_code parse_all(const char *text, epg_indices *indices, epg_error *err
 
 epg_code epg_selector_parse(const char *text, epg_indices *out, epg_error *err)
 {
-    epg_indices indices = {epg_alloc_array(EPG_SUBMIT_INDICES_MAX, sizeof(uint64_t)), 0};
-    epg_code code = parse_all(text, &indices, err);
-    if (code != EPG_OK) {
-        epg_indices_free(&indices);
-        return code;
-    }
-    *out = indices;
+    uint64_t room[EPG_SUBMIT_INDICES_MAX];
+    epg_indices indices = {room, 0};
+    EPG_TRY(parse_all(text, &indices, err));
+    epg_indices_copy(&indices, out);
     return EPG_OK;
 }
 

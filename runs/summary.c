@@ -4,23 +4,16 @@
 
 #include "base/clock.h"
 
-/* What run.json tells of the Agent's use; without one, the sum of what its submissions told. */
+/* What the Run's end tells of the Agent's use; until then, or without, the sum of what its submissions told. */
 static void add_usage(const epg_reading *reading, epg_summary *out)
 {
     const epg_history *history = &reading->history;
-    const json_t *usage = json_object_get(json_object_get(history->record, "host"), "usage");
-    const json_t *tokens = json_object_get(usage, "tokens");
-    uint64_t in = 0;
-    uint64_t given = 0;
-    if (usage != NULL) {
-        out->tokens_known = epg_json_is_u64(json_object_get(tokens, "input"), &in) &&
-                            epg_json_is_u64(json_object_get(tokens, "output"), &given);
-        out->tokens = out->tokens_known ? in + given : 0;
-        out->cost_known = json_is_number(json_object_get(usage, "cost"));
-        out->cost = json_number_value(json_object_get(usage, "cost"));
-        const char *known =
-            json_string_value(json_object_get(usage, out->tokens_known ? "tokens_known" : "cost_known"));
-        out->usage_is_least = known == NULL || strcmp(known, "exact") != 0;
+    if (history->tokens_known || history->cost_known) {
+        out->tokens_known = history->tokens_known;
+        out->tokens = history->tokens;
+        out->cost_known = history->cost_known;
+        out->cost = history->cost;
+        out->usage_is_least = !history->usage_exact;
         return;
     }
     for (size_t i = 0; i < history->submission_count; i++) {
@@ -193,7 +186,7 @@ void epg_summary_run_json(const epg_reading *reading, epg_json_writer *writer, c
     epg_json_put_u64(writer, "episode_budget", history->config.episode_budget);
     epg_json_put_u64(writer, "episodes_used", summary.episodes_used);
     put_id(writer, "final_submission_id", summary.final);
-    epg_json_put_bool(writer, "has_record", history->record != NULL);
+    epg_json_put_bool(writer, "has_record", history->has_record);
     epg_json_put_i64(writer, "last_event_unix_ns", history->last_unix_ns);
     epg_json_put_u64(writer, "policy_failures", summary.policy_failures);
     epg_json_put_i64(writer, "started_unix_ns", history->first_unix_ns);

@@ -117,7 +117,7 @@ void epg_shown_run(epg_shown *shown, const epg_reading *reading)
     epg_shown_line(shown, reading->path);
     (void)epg_buffer_text(&shown->text, ": ");
     epg_shown_shade(shown, EPG_SHADE_STRONG, summary.state);
-    (void)epg_buffer_text(&shown->text, history->record == NULL ? " (no run.json)" : "");
+    (void)epg_buffer_text(&shown->text, !history->has_record ? " (no run.json)" : "");
     (void)epg_buffer_text(&shown->text, ", ");
     epg_shown_line(shown, history->benchmark_id);
     (void)epg_buffer_text(&shown->text, ", Agent ");
