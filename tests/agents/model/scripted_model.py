@@ -296,12 +296,28 @@ class Generate(Api):
 APIS = [Messages(), Responses(), Chat(), Generate()]
 
 
+class Cut(Exception):
+    """The connection is gone on purpose."""
+
+
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     state = None
 
     def log_message(self, *arguments):
         pass
+
+    def handle(self):
+        try:
+            super().handle()
+        except (Cut, OSError):
+            pass  # cut by us, or the agent went away
+
+    def finish(self):
+        try:
+            super().finish()
+        except (OSError, ValueError):
+            pass
 
     def read_body(self):
         if "chunked" in (self.headers.get("transfer-encoding") or ""):
@@ -353,10 +369,8 @@ class Handler(BaseHTTPRequestHandler):
     def cut(self):
         """As a network does it: a reset, not an orderly end."""
         self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        self.close_connection = True
-        self.rfile.close()
-        self.wfile.close()
         self.connection.close()
+        raise Cut
 
     def fail(self, api, how):
         if how == "silent":
@@ -397,15 +411,12 @@ class Handler(BaseHTTPRequestHandler):
         command = self.state.commands[turn] if tool else None
         usage = {"input": 0, "cached_input": 0, "output": 0} if how else self.state.report(turn)
         answer = api.answer(body, number, tool, command, usage)
-        try:
-            if isinstance(answer, list):
-                self.send_events(answer, cut=how == "drop")
-            elif how == "drop":
-                self.cut()
-            else:
-                self.send_document(200, answer)
-        except OSError:
-            pass  # the agent went away
+        if isinstance(answer, list):
+            self.send_events(answer, cut=how == "drop")
+        elif how == "drop":
+            self.cut()
+        else:
+            self.send_document(200, answer)
 
 
 def main():
