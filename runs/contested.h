@@ -43,5 +43,8 @@ epg_code epg_contested_replace(int run, int dir, const char *name, epg_span cont
 
 /* Opens RUN/staging, making it when it is not there. */
 epg_code epg_contested_staging(int run, int *out, epg_error *err);
+/* Makes all below the directories in RUN/staging durable, every file and directory by a sync of its own; these topmost
+ * directories themselves are left to who installs them. */
+epg_code epg_staging_sync(int staging, epg_error *err);
 
 #endif

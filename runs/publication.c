@@ -130,10 +130,10 @@ static epg_code stage_files(int dir, const char *name, const epg_program *files,
         return epg_fail_errno(err, errno, "can't make '%s'", name);
     }
     EPG_TRY(epg_dir_open(dir, name, &below, err));
-    return epg_program_materialise(files, below, 0444, 0555, true, err);
+    return epg_program_materialise(files, below, 0444, 0555, false, err);
 }
 
-/* Makes staging/name with all of one copy in it, synced. Its mode is still 0755: a directory that is to get another
+/* Makes staging/name with all of one copy in it. Its mode is still 0755: a directory that is to get another
  * parent must be writable to who moves it. */
 static epg_code stage_copy(int staging, const char *name, const content *c, bool with_program, int *out, epg_error *err)
 {
@@ -147,9 +147,8 @@ static epg_code stage_copy(int staging, const char *name, const content *c, bool
         EPG_TRY(stage_files(top, "program", c->program, err));
     }
     EPG_TRY(stage_files(top, "artifacts", &c->artifacts, err));
-    EPG_TRY(epg_file_write_new(top, "feedback.json", epg_buffer_span(&c->feedback), 0444, true, err));
-    EPG_TRY(epg_file_write_new(top, "availability.json", epg_buffer_span(&c->availability), 0444, true, err));
-    EPG_TRY(epg_dir_sync(top, err));
+    EPG_TRY(epg_file_write_new(top, "feedback.json", epg_buffer_span(&c->feedback), 0444, false, err));
+    EPG_TRY(epg_file_write_new(top, "availability.json", epg_buffer_span(&c->availability), 0444, false, err));
     *out = epg_take_fd(&top);
     return EPG_OK;
 }
@@ -168,7 +167,9 @@ static epg_code remove_leftover(int hosts, int agents, const char *id, epg_error
     return epg_tree_remove(hosts, id, 0, err);
 }
 
-/* The last touch to an installed copy: read-only, and durable where it stands. */
+/* The last touch to an installed copy: read-only, and durable where it stands. Its own entries are synced only here,
+ * after the rename: what is not yet told as published is made anew when a Run goes on, so before that tear nobody sees.
+ */
 static epg_code seal(int copy, int parent, epg_error *err)
 {
     if (epg_io_fchmod(copy, 0555) != 0) {
@@ -190,6 +191,7 @@ static epg_code install_both(epg_publisher *publisher, int staging, const conten
     int run = publisher->run;
     EPG_TRY(stage_copy(staging, "host", c, true, &host, err));
     EPG_TRY(stage_copy(staging, "agent", c, false, &agent, err));
+    EPG_TRY(epg_staging_sync(staging, err));
     EPG_TRY(epg_publisher_open_copies(publisher, EPG_COPY_HOST, &hosts, evidence, err));
     EPG_TRY(epg_publisher_open_copies(publisher, EPG_COPY_AGENT, &agents, evidence, err));
     EPG_TRY(remove_leftover(hosts, agents, c->id, err));

@@ -1,14 +1,15 @@
 /* Publication: what the Agent and the record get of an ended submission, in both copies or in neither.
  *
- *   RUN/submissions/ID/                      {program/, feedback.json, availability.json, artifacts/}   the Host's copy
- *   RUN/workspace/feedback/submissions/ID/   {feedback.json, availability.json, artifacts/}             the Agent's
- * copy RUN/workspace/feedback/latest.json       advances last
+ * The Host's copy:  RUN/submissions/ID/{program/, feedback.json, availability.json, artifacts/}
+ * The Agent's:      RUN/workspace/feedback/submissions/ID/{feedback.json, availability.json, artifacts/}
+ * What came last:   RUN/workspace/feedback/latest.json, which advances last
  *
  * How: both copies are staged in the Run's own RUN/staging, which the Agent has no business in; every file and
- * directory of them is synced; the Host's copy is renamed into place, then the Agent's; both directories are synced.
- * When the second rename can't be had, the first is undone. A Host that dies between the two leaves a submission that
- * the ledger does not call published: epg_publish, called again on resume, first takes away what it finds and starts
- * over. latest.json is written after the caller has made the submission_published event durable (epg_publish_latest).
+ * directory in them is synced; the Host's copy is renamed into place, then the Agent's; both are made read-only and
+ * synced, and so are the directories that hold them. When the Agent's copy can't be had, the Host's is taken away
+ * again. A Host that dies in the middle leaves a submission that the ledger does not call published: epg_publish,
+ * called again on resume, first takes away what it finds and starts over. latest.json is written after the caller has
+ * made the submission_published event durable (epg_publish_latest); resume writes it again.
  *
  * What the Agent does meanwhile to its workspace is told as evidence and changes nothing else: see contested.h. */
 #ifndef EPG_RUNS_PUBLICATION_H

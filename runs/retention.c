@@ -97,6 +97,12 @@ static epg_code fail_at(epg_error *err, const char *doing, const char *path)
     return epg_fail_errno(err, errno, "can't %s '%s'", doing, path);
 }
 
+static bool has_mode(int fd, mode_t mode)
+{
+    struct stat info;
+    return fstat(fd, &info) == 0 && (info.st_mode & 07777) == mode;
+}
+
 /* Removes one artifact below the copy open at `top`; gone already is success. */
 static epg_code remove_artifact(int top, const char *name, const char *path, epg_error *err)
 {
@@ -106,7 +112,8 @@ static epg_code remove_artifact(int top, const char *name, const char *path, epg
     struct stat info;
     *slash = '\0';
     EPG_TRY(epg_dir_open_beneath(top, whole, &dir, err));
-    if (fstatat(dir, slash + 1, &info, AT_SYMLINK_NOFOLLOW) != 0 && errno == ENOENT) {
+    bool gone = fstatat(dir, slash + 1, &info, AT_SYMLINK_NOFOLLOW) != 0 && errno == ENOENT;
+    if (gone && has_mode(dir, 0555)) {
         return EPG_OK;
     }
     if (epg_io_fchmod(dir, 0755) != 0) {
@@ -135,7 +142,7 @@ static epg_code evict_within(int run, int top, const epg_availability *gone, con
         code = fail_at(err, "set the mode of", path);
     }
     for (size_t i = 0; i < gone->count && code == EPG_OK; i++) {
-        code = remove_artifact(top, gone->items[i].name, path, err);
+        code = gone->items[i].available ? EPG_OK : remove_artifact(top, gone->items[i].name, path, err);
     }
     return code;
 }
@@ -162,16 +169,27 @@ static epg_code evict_copy(epg_publisher *publisher, epg_copy copy, const epg_av
     return code == EPG_OK ? EPG_OK : epg_fail(err, code, "evicting from %s: %s", path, why.text);
 }
 
+static void set_available(epg_availability *availability, bool available)
+{
+    for (size_t i = 0; i < availability->count; i++) {
+        availability->items[i].available = available;
+    }
+}
+
 static epg_code evict_oldest(epg_retention *retention, epg_publisher *publisher, epg_evidence_list *evidence,
                              epg_error *err)
 {
     epg_availability *oldest = &retention->kept[retention->first];
     uint64_t bytes = 2 * epg_availability_bytes(oldest);
-    for (size_t i = 0; i < oldest->count; i++) {
-        oldest->items[i].available = false;
+    set_available(oldest, false);
+    epg_code code = evict_copy(publisher, EPG_COPY_HOST, oldest, evidence, err);
+    if (code == EPG_OK) {
+        code = evict_copy(publisher, EPG_COPY_AGENT, oldest, evidence, err);
     }
-    EPG_TRY(evict_copy(publisher, EPG_COPY_HOST, oldest, evidence, err));
-    EPG_TRY(evict_copy(publisher, EPG_COPY_AGENT, oldest, evidence, err));
+    if (code != EPG_OK) {
+        set_available(oldest, true);
+        return code;
+    }
     retention->bytes -= bytes;
     remember_evicted(retention, oldest->number);
     epg_availability_free(oldest);
@@ -219,36 +237,67 @@ static epg_code read_host_copy(epg_publisher *publisher, uint64_t number, epg_av
     return epg_availability_from_json(document, number, out, err);
 }
 
-/* Removes what a Host that died had told to be gone, and had not come to remove. */
-static void finish_eviction(epg_publisher *publisher, epg_copy copy, const epg_availability *availability)
+static bool is_removed(int top, const char *name)
+{
+    EPG_AUTO_CLOSE int dir = -1;
+    EPG_AUTO_FREE char *whole = epg_format("artifacts/%s", name);
+    char *slash = strrchr(whole, '/');
+    struct stat info;
+    *slash = '\0';
+    return epg_dir_open_beneath(top, whole, &dir, NULL) == EPG_OK && has_mode(dir, 0555) &&
+           fstatat(dir, slash + 1, &info, AT_SYMLINK_NOFOLLOW) != 0;
+}
+
+/* Whether nothing is left to do for what the Host's availability.json tells to be gone. */
+static bool is_evicted(int top, const epg_availability *availability)
+{
+    EPG_AUTO_BUFFER expected = {0};
+    EPG_AUTO_BUFFER found = {0};
+    epg_availability_to_json(availability, &expected);
+    bool done = has_mode(top, 0555) &&
+                epg_file_read(top, "availability.json", AVAILABILITY_MAX, &found, NULL) == EPG_OK &&
+                epg_span_equal(epg_buffer_span(&expected), epg_buffer_span(&found));
+    for (size_t i = 0; i < availability->count && done; i++) {
+        done = availability->items[i].available || is_removed(top, availability->items[i].name);
+    }
+    return done;
+}
+
+/* Goes on with an eviction in whose middle a Host died. */
+static epg_code finish_eviction(epg_publisher *publisher, epg_copy copy, const epg_availability *availability,
+                                epg_error *err)
 {
     char id[EPG_SUBMISSION_ID_TEXT];
     EPG_AUTO_CLOSE int copies = -1;
     EPG_AUTO_CLOSE int top = -1;
     epg_submission_id(availability->number, id);
+    EPG_TRY(epg_publisher_open_copies(publisher, copy, &copies, NULL, err));
+    if (epg_dir_open(copies, id, &top, NULL) != EPG_OK || is_evicted(top, availability)) {
+        return EPG_OK;
+    }
+    return evict_copy(publisher, copy, availability, NULL, err);
+}
+
+static epg_code finish_evictions(epg_publisher *publisher, const epg_availability *availability, epg_error *err)
+{
     bool any_gone = false;
     for (size_t i = 0; i < availability->count; i++) {
         any_gone = any_gone || !availability->items[i].available;
     }
-    if (!any_gone || epg_publisher_open_copies(publisher, copy, &copies, NULL, NULL) != EPG_OK ||
-        epg_dir_open(copies, id, &top, NULL) != EPG_OK) {
-        return;
+    if (!any_gone) {
+        return EPG_OK;
     }
-    for (size_t i = 0; i < availability->count; i++) {
-        if (!availability->items[i].available) {
-            (void)remove_artifact(top, availability->items[i].name, id, NULL);
-        }
-    }
+    EPG_TRY(finish_eviction(publisher, EPG_COPY_HOST, availability, err));
+    return finish_eviction(publisher, EPG_COPY_AGENT, availability, err);
 }
 
 epg_code epg_retention_restore(epg_retention *retention, epg_publisher *publisher, uint64_t number, epg_error *err)
 {
-    epg_availability availability = {0};
+    epg_availability availability EPG_CLEANUP(epg_availability_free) = {0};
     if (read_host_copy(publisher, number, &availability, err) != EPG_OK) {
         return epg_fail_as(err, EPG_ERR_INVALID, "submission %llu", (unsigned long long)number);
     }
-    finish_eviction(publisher, EPG_COPY_HOST, &availability);
-    finish_eviction(publisher, EPG_COPY_AGENT, &availability);
+    EPG_TRY(finish_evictions(publisher, &availability, err));
     take_up(retention, &availability);
     return EPG_OK;
 }
@@ -270,12 +319,11 @@ static epg_code apply(epg_retention *retention, epg_publisher *publisher, epg_ev
 epg_code epg_retention_apply(epg_retention *retention, epg_publisher *publisher, uint64_t number,
                              epg_evidence_list *evidence, epg_error *err)
 {
-    epg_availability availability = epg_publisher_take_availability(publisher);
-    if (availability.number != number) {
-        epg_availability_free(&availability);
-        EPG_TRY(epg_retention_restore(retention, publisher, number, err));
-    } else {
+    epg_availability availability EPG_CLEANUP(epg_availability_free) = epg_publisher_take_availability(publisher);
+    if (retention->newest != number && availability.number == number) {
         take_up(retention, &availability);
+    } else if (retention->newest != number) {
+        EPG_TRY(epg_retention_restore(retention, publisher, number, err));
     }
     epg_code code = apply(retention, publisher, evidence, err);
     return code == EPG_OK ? EPG_OK : epg_fail_as(err, EPG_ERR_PUBLICATION, "bulk retention");

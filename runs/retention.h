@@ -14,12 +14,11 @@ typedef struct epg_retention epg_retention;
 epg_retention *epg_retention_new(uint64_t limit_bytes);
 void epg_retention_free(epg_retention *retention);
 
-/* Learns of a submission whose publication exists, without applying anything: for resume, oldest first. Reads its
- * Host copy's availability.json. */
+/* Learns of a submission whose publication exists: for resume, oldest first. Reads its Host copy's availability.json;
+ * an eviction in whose middle a Host died is completed. */
 epg_code epg_retention_restore(epg_retention *retention, epg_publisher *publisher, uint64_t number, epg_error *err);
 
-/* Takes up a submission that was just published (by this publisher, else by its Host copy), evicts, and writes
- * retention.json. */
+/* Takes up the newest submission, which was just published or restored, evicts, and writes retention.json. */
 epg_code epg_retention_apply(epg_retention *retention, epg_publisher *publisher, uint64_t number,
                              epg_evidence_list *evidence, epg_error *err);
 

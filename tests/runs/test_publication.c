@@ -558,6 +558,9 @@ START_TEST(retention_goes_on_from_what_is_on_disk)
     host.retention = epg_retention_new(70);
     epg_assert_ok(epg_retention_restore(host.retention, host.publisher, 1, &err), &err);
     epg_assert_ok(epg_retention_restore(host.retention, host.publisher, 2, &err), &err);
+    if (_i == 1) { /* the newest may be learned of before it is applied */
+        epg_assert_ok(epg_retention_restore(host.retention, host.publisher, 3, &err), &err);
+    }
     epg_assert_ok(epg_retention_apply(host.retention, host.publisher, 3, &host.evidence, &err), &err);
     expect_file("workspace/feedback/retention.json", before);
     ck_assert_uint_eq(epg_retention_bytes(host.retention), 64);
@@ -588,7 +591,7 @@ int main(void)
     tcase_add_test(retention, the_oldest_bulk_artifacts_go_as_in_a_foreign_run);
     tcase_add_test(retention, the_newest_is_kept_though_it_is_over_the_limit);
     tcase_add_test(retention, eviction_follows_no_link_out_of_a_copy);
-    tcase_add_test(retention, retention_goes_on_from_what_is_on_disk);
+    tcase_add_loop_test(retention, retention_goes_on_from_what_is_on_disk, 0, 2);
     suite_add_tcase(suite, cases);
     suite_add_tcase(suite, retention);
     return epg_test_main(suite);
