@@ -298,22 +298,10 @@ def _decode(data, max_depth, max_nodes):
             return value
 
 
-# How the list of 1 .. 64 floats looks, by the length of its encoding: its start, its tags, and what reads its floats.
-_FLOAT_LISTS = {9 + 9 * n: (_head(b"L", n), b"F" * n, Struct(">9x" + "xd" * n).unpack) for n in range(1, 65)}
-
-
 def decode(data, max_depth=MAX_DEPTH, max_nodes=MAX_NODES, max_bytes=MAX_BYTES):
     """The one value that the canonical bytes `data` (bytes) are."""
     if type(data) is not bytes:
         data = bytes(data)
-    form = _FLOAT_LISTS.get(len(data))
-    if form is not None and len(data) <= max_bytes:  # most observations are one: it is worth a shorter way
-        head, tags, unpack = form
-        if data[9::9] == tags and data.startswith(head) and max_depth > 0 and len(tags) < max_nodes:
-            value = list(unpack(data))
-            total = sum(value)
-            if total - total == 0.0:  # so each of them is finite
-                return value
     if len(data) > max_bytes:
         raise ValueError("the value is over %d bytes" % max_bytes)
     try:
