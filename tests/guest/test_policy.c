@@ -90,6 +90,35 @@ START_TEST(observation_and_action_cross_unchanged)
 }
 END_TEST
 
+START_TEST(numbers_in_lists_and_tuples_of_any_length_cross_unchanged)
+{
+    static const double floats[] = {-0.0, 1.5, -5e-324, 1.7976931348623157e308};
+    epg_policy *policy = epg_test_policy_begin(&host, "class P:\n"
+                                                      "    def act(self, observation):\n"
+                                                      "        return observation\n"
+                                                      "def make_policy(context):\n"
+                                                      "    return P()\n");
+    ck_assert_int_eq(epg_test_policy_start(policy, 7, 30).failure, EPG_POLICY_OK);
+    for (uint64_t shape = 0; shape < 4; shape++) { /* list or tuple, all floats or the last one an int */
+        for (uint64_t count = 0; count < 60; count++) {
+            EPG_AUTO_BUFFER value = {0};
+            (shape % 2 == 0 ? epg_value_put_list : epg_value_put_tuple)(&value, count);
+            for (uint64_t i = 0; i < count; i++) {
+                if (shape >= 2 && i + 1 == count) {
+                    epg_value_put_i64(&value, 7);
+                } else {
+                    epg_value_put_float(&value, floats[i % EPG_COUNT(floats)]);
+                }
+            }
+            epg_policy_reply reply = epg_test_policy_act(policy, epg_buffer_span(&value), 30);
+            ck_assert_int_eq(reply.failure, EPG_POLICY_OK);
+            ck_assert(epg_span_equal(reply.action, epg_buffer_span(&value)));
+        }
+    }
+    epg_test_policy_finish(policy, NULL);
+}
+END_TEST
+
 START_TEST(largest_observation_and_action_cross)
 {
     enum { CONTENT = 4 * 1024 * 1024 - 9 }; /* with its head exactly the bound */
@@ -426,6 +455,7 @@ static Suite *make_suite(void)
     tcase_add_checked_fixture(tests, open_host, close_host);
     tcase_add_test(tests, context_reaches_make_policy_whole);
     tcase_add_test(tests, observation_and_action_cross_unchanged);
+    tcase_add_test(tests, numbers_in_lists_and_tuples_of_any_length_cross_unchanged);
     tcase_add_test(tests, largest_observation_and_action_cross);
     tcase_add_test(tests, observation_over_the_bound_is_the_benchmarks_fault);
     tcase_add_test(tests, every_episode_has_a_fresh_process);
