@@ -226,12 +226,12 @@ static epg_code agent_event(reader *self, const epg_ledger_line *line, epg_error
     return EPG_OK;
 }
 
-static void open_measure(const reader *self, epg_history_measure *measure, const epg_event_line *event, uint64_t number)
+static void open_measure(bool skims, epg_history_measure *measure, const epg_event_line *event, uint64_t number)
 {
     uint64_t count = epg_event_line_u64(event, "episodes");
     measure->number = number;
     measure->episode_count = count <= EPISODES_MAX ? count : 0;
-    if (self->skims) {
+    if (skims) {
         return;
     }
     measure->episodes = epg_alloc_array(measure->episode_count, sizeof *measure->episodes);
@@ -289,7 +289,7 @@ static epg_code validation_event(reader *self, const epg_ledger_line *line, epg_
                 epg_grow_array(history->validation, history->validation_count + 1, sizeof *history->validation);
             measure = &history->validation[history->validation_count++];
             *measure = (epg_history_measure){0};
-            open_measure(self, measure, &self->line, submission->facts.number);
+            open_measure(self->skims, measure, &self->line, submission->facts.number);
         }
     } else if (measure == NULL) {
         return bad(line, "of a candidate that was not started", err);
@@ -315,7 +315,7 @@ static epg_code assessment_event(reader *self, const epg_ledger_line *line, epg_
         history->assessment_started = true;
         take_events_metric(history, &self->line);
         if (measure->episodes == NULL) {
-            open_measure(self, measure, &self->line, submission->facts.number);
+            open_measure(false, measure, &self->line, submission->facts.number);
         }
     } else if (strcmp(line->event, "assessment_episode_completed") == 0) {
         take_episode(measure->episodes, measure->episode_count, &self->line);
@@ -403,21 +403,27 @@ static const struct {
     {"run_resumed", run_event},
 };
 
-/* By its first bytes: keys are sorted, and only the ends of Episodes begin with "completed". */
-static bool is_episode(epg_span line)
+/* Of a submission's evaluation or of Validation. By its first bytes: keys are sorted, and only the ends of Episodes
+ * begin with "completed". */
+static bool is_passed_over(epg_span line)
 {
     static const char begin[] = "{\"completed\":";
-    static const char event[] = "episode_completed\",";
+    static const char *const events[] = {"\"event\":\"episode_completed\",",
+                                         "\"event\":\"validation_episode_completed\","};
     enum { FIRST_BYTES = 128 };
-    return line.size > sizeof begin && memcmp(line.data, begin, sizeof begin - 1) == 0 &&
-           memmem(line.data, line.size < FIRST_BYTES ? line.size : FIRST_BYTES, event, sizeof event - 1) != NULL;
+    if (line.size < sizeof begin || memcmp(line.data, begin, sizeof begin - 1) != 0) {
+        return false;
+    }
+    size_t size = line.size < FIRST_BYTES ? line.size : FIRST_BYTES;
+    return memmem(line.data, size, events[0], strlen(events[0])) != NULL ||
+           memmem(line.data, size, events[1], strlen(events[1])) != NULL;
 }
 
 static epg_code take_line(void *context, const epg_ledger_line *given, epg_error *err)
 {
     reader *self = context;
     epg_history *history = self->history;
-    if (self->skims && is_episode(given->text)) {
+    if (self->skims && is_passed_over(given->text)) {
         return EPG_OK;
     }
     epg_ledger_line line = *given;

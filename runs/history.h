@@ -74,8 +74,8 @@ typedef struct epg_history {
 
 /* `run`: the Run directory, open. INVALID when it holds no Run that can be read, or one of a newer schema. */
 epg_code epg_history_read(int run, epg_history *out, epg_error *err);
-/* As above for who shows submissions, many times faster: Episodes are passed over unread (`episodes` are NULL
- * everywhere), the ledger's chain is not checked, nor is run.json read where there is a config.json. */
+/* As above for who shows submissions, many times faster: Episodes but those of Assessment are passed over unread (their
+ * `episodes` are NULL), the ledger's chain is not checked, nor is run.json read where there is a config.json. */
 epg_code epg_history_skim(int run, epg_history *out, epg_error *err);
 void epg_history_free(epg_history *history);
 

@@ -24,6 +24,7 @@ typedef struct epg_command {
 epg_command_run epg_cmd_agent;
 epg_command_run epg_cmd_benchmark;
 epg_command_run epg_cmd_checkout;
+epg_command_run epg_cmd_compare;
 epg_command_run epg_cmd_diff;
 epg_command_run epg_cmd_evaluate;
 epg_command_run epg_cmd_finish;

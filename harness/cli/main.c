@@ -14,6 +14,7 @@ static const epg_command commands[] = {
     {"agent", "tell which agents there are, what would be run, and what is missing for it", epg_cmd_agent},
     {"benchmark", "list, show and check Benchmarks", epg_cmd_benchmark},
     {"checkout", "write a submission's Program into a directory", epg_cmd_checkout},
+    {"compare", "rank Runs of one Benchmark by held-out score", epg_cmd_compare},
     {"diff", "tell what changed from one submission to another", epg_cmd_diff},
     {"evaluate", "evaluate a Program over a deterministic plan of Episodes", epg_cmd_evaluate},
     {"finish", "hand over candidates for a Run whose Agent did not", epg_cmd_finish},
