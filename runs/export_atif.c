@@ -56,9 +56,9 @@ static bool usage_number(const json_t *usage, const char *group, const char *key
     return json_is_number(value);
 }
 
-static void put_difference(const atif *self, const char *as, const char *group, const char *key, bool whole)
+static void put_difference(atif *self, const char *as, const char *group, const char *key, bool whole)
 {
-    epg_json_writer *writer = (epg_json_writer *)(uintptr_t)&self->writer;
+    epg_json_writer *writer = &self->writer;
     double now = 0;
     double before = 0;
     if (!usage_number(self->usage, group, key, &now)) {
@@ -251,9 +251,9 @@ static epg_code submission(void *form, epg_export_state *state, uint64_t number,
     epg_submission_id(number, id);
     (void)epg_double_text(one->facts.score, score);
     bool published = one->facts.state == EPG_SUBMISSION_PUBLISHED;
-    EPG_AUTO_FREE char *message =
-        published ? epg_format("%s was evaluated: score %s", id, score)
-                  : epg_format("%s: %s", id, epg_summary_submission_state(state->reading, number));
+    EPG_AUTO_FREE char *message = published
+                                      ? epg_format("%s was evaluated: score %s", id, score)
+                                      : epg_format("%s: %s", id, epg_summary_submission_state(state->reading, number));
     EPG_AUTO_JSON *extra = json_pack("{s:s,s:s}", "submission_id", id, "program_digest", one->facts.program_digest);
     if (feedback != NULL) {
         (void)json_object_set_new(extra, "feedback", json_deep_copy(feedback));
@@ -290,6 +290,9 @@ static epg_code begin(void *form, epg_export_state *state, const char *task, epg
     }
     epg_json_put_u64(&self->writer, "episodes_used", summary.episodes_used);
     epg_json_put_u64(&self->writer, "submissions", summary.submissions);
+    if (summary.tokens_known) {
+        epg_json_put_u64(&self->writer, "total_tokens", summary.tokens);
+    }
     epg_json_end(&self->writer);
     if (summary.cost_known) {
         epg_json_put_double(&self->writer, "total_cost_usd", summary.cost);

@@ -17,6 +17,7 @@ static const epg_command commands[] = {
     {"compare", "rank Runs of one Benchmark by held-out score", epg_cmd_compare},
     {"diff", "tell what changed from one submission to another", epg_cmd_diff},
     {"evaluate", "evaluate a Program over a deterministic plan of Episodes", epg_cmd_evaluate},
+    {"export", "write a Run's trajectory for other tools", epg_cmd_export},
     {"finish", "hand over candidates for a Run whose Agent did not", epg_cmd_finish},
     {"help", NULL, cmd_help},
     {"list", "tell the Runs below a directory", epg_cmd_list},
