@@ -56,7 +56,12 @@ const epg_spawn *epg_agent_box_spawn(const epg_agent_box *box);
 epg_code epg_agent_box_started(epg_agent_box *box, int64_t deadline, epg_error *err);
 void epg_agent_box_close(epg_agent_box *box); /* NULL is fine */
 
-/* What holds for the Agent: profile, network, limits and by which means, for the Run's record. */
+/* The limit that ended the Agent or stood in its way ("memory", "processes", "cpu", "seccomp"), or NULL; static text.
+ * Asked after its tree is gone and before the box is closed. */
+const char *epg_agent_box_ended_by(const epg_agent_box *box, const epg_exit *exit);
+
+/* What holds for the Agent, for the Run's record: an object with profile, contained, network, limits (each with its
+ * means, as in epg_execution_describe) and `degraded`, a list of texts. */
 void epg_agent_box_describe(const epg_agent_box *box, epg_json_writer *writer, const char *key);
 
 /* What must be shown for a command to start: its file behind every link, its package (a node_modules tree, a venv or

@@ -125,15 +125,18 @@ static epg_code choose_user(epg_box_role role, uint32_t *out, epg_error *err)
 
 /* --- What it is made of. --- */
 
-static void own(epg_box *box, int fd)
+static void map_fd(epg_box *box, int from, int to)
 {
-    box->owned[box->owned_count++] = fd;
+    if (box->fd_count == EPG_BOX_FDS) {
+        abort(); /* ours and below ten of the command's: a fault of this project */
+    }
+    box->fds[box->fd_count++] = (epg_fd_map){.from = from, .to = to};
 }
 
 void epg_box_add_fd(epg_box *box, int from, int to)
 {
-    own(box, from);
-    box->fds[box->fd_count++] = (epg_fd_map){.from = from, .to = to};
+    map_fd(box, from, to);
+    box->owned[box->owned_count++] = from;
 }
 
 void epg_box_option(epg_box *box, const char *const *words)
@@ -160,10 +163,22 @@ void epg_box_show(epg_box *box, const char *path, const char *at)
     EPG_BOX_OPTION(box, "--ro-bind", source, at);
 }
 
-void epg_box_give(epg_box *box, const char *path, const char *at)
+void epg_box_show_here(epg_box *box, const char *path)
+{
+    char target[4096];
+    ssize_t size = readlink(path, target, sizeof target - 1);
+    if (size > 0) {
+        target[size] = '\0';
+        EPG_BOX_OPTION(box, "--symlink", target, path);
+    } else {
+        epg_box_show(box, path, path);
+    }
+}
+
+void epg_box_give(epg_box *box, const char *path, const char *at, bool writable)
 {
     EPG_AUTO_FREE char *source = source_of(box, path, "--own");
-    EPG_BOX_OPTION(box, "--bind", source, at);
+    EPG_BOX_OPTION(box, writable ? "--bind" : "--ro-bind", source, at);
 }
 
 void epg_box_scratch(epg_box *box, const char *at, uint64_t bytes)
@@ -213,14 +228,19 @@ static void show_settings(epg_box *box, bool network)
     EPG_BOX_OPTION(box, "--perms", "0444", "--ro-bind-data", "13", "/etc/group");
 }
 
-/* bwrap's own --dev would bring terminals, and a file system without a bound. */
-static void show_devices(epg_box *box)
+/* bwrap's own --dev brings terminals, which an Agent's tools use, and a file system without a bound, so it is closed.
+ */
+static void show_devices(epg_box *box, epg_box_role role)
 {
     static const char *const devices[] = {"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"};
     static const char *const links[][2] = {{"/proc/self/fd", "/dev/fd"},
                                            {"/proc/self/fd/0", "/dev/stdin"},
                                            {"/proc/self/fd/1", "/dev/stdout"},
                                            {"/proc/self/fd/2", "/dev/stderr"}};
+    if (role == EPG_BOX_AGENT) {
+        EPG_BOX_OPTION(box, "--dev", "/dev", "--remount-ro", "/dev");
+        return;
+    }
     EPG_BOX_OPTION(box, "--size", "65536", "--tmpfs", "/dev");
     for (size_t i = 0; i < EPG_COUNT(devices); i++) {
         EPG_BOX_OPTION(box, "--dev-bind", devices[i], devices[i]);
@@ -231,13 +251,13 @@ static void show_devices(epg_box *box)
     EPG_BOX_OPTION(box, "--dir", "/dev/shm", "--remount-ro", "/dev");
 }
 
-void epg_box_show_system(epg_box *box, bool network)
+void epg_box_show_system(epg_box *box, epg_box_role role)
 {
     EPG_AUTO_FREE char *contain = epg_format("%s/" EPG_CONTAIN, box->tools);
     show_directories(box);
-    show_settings(box, network);
-    show_devices(box);
+    show_settings(box, role == EPG_BOX_AGENT);
     EPG_BOX_OPTION(box, "--proc", "/proc", "--dir", "/tmp");
+    show_devices(box, role);
     epg_box_show(box, contain, EPG_INSIDE_DIRECTORY "/" EPG_CONTAIN);
 }
 
@@ -330,7 +350,7 @@ static void add_inner_fds(epg_box *box, const epg_spawn *inner)
             map.to = EPG_FD_STDERR;
             have_stderr = true;
         }
-        box->fds[box->fd_count++] = map;
+        map_fd(box, map.from, map.to);
     }
     if (!have_stderr) {
         epg_box_add_fd(box, open("/dev/null", O_RDWR | O_CLOEXEC), EPG_FD_STDERR);
@@ -352,7 +372,8 @@ epg_code epg_box_finish(epg_box *box, const epg_spawn *inner, epg_filter_kind ki
                                  "nobody:x:65534:65534:nobody:/:/usr/sbin/nologin\n";
     static const char group[] = "root:x:0:\nuser:x:1000:\nnogroup:x:65534:\n";
     int filter = -1;
-    EPG_BOX_OPTION(box, "--chdir", "/", "--remount-ro", "/", "--seccomp", "11");
+    EPG_BOX_OPTION(box, "--chdir", box->directory != NULL ? box->directory : "/");
+    EPG_BOX_OPTION(box, "--remount-ro", "/", "--seccomp", "11");
     EPG_TRY(add_channel(box, err));
     EPG_TRY(epg_filter_make(kind, uncounted, &filter, err));
     epg_box_add_fd(box, filter, EPG_FD_FILTER);

@@ -17,17 +17,20 @@ void epg_words_add(epg_words *words, const char *text); /* copies */
 void epg_words_addf(epg_words *words, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void epg_words_free(epg_words *words);
 
+typedef enum epg_box_role { EPG_BOX_POLICY, EPG_BOX_AGENT } epg_box_role;
+
 enum { EPG_BOX_FDS = 24 };
 
 typedef struct epg_box {
-    uint32_t drop;      /* when we are root: the unprivileged user that it runs as; 0: ours */
-    char *tools;        /* the directory of evopolicygym-contain */
-    epg_buffer options; /* bwrap's, each with its NUL */
-    epg_words outside;  /* arguments of `contain outside` before its "--" */
-    epg_words inside;   /* of `contain inside` */
-    epg_words argv;     /* the whole, after epg_box_finish */
+    uint32_t drop;         /* when we are root: the unprivileged user that it runs as; 0: ours */
+    const char *directory; /* the command's working directory, "/" unless set; borrowed */
+    char *tools;           /* the directory of evopolicygym-contain */
+    epg_buffer options;    /* bwrap's, each with its NUL */
+    epg_words outside;     /* arguments of `contain outside` before its "--" */
+    epg_words inside;      /* of `contain inside` */
+    epg_words argv;        /* the whole, after epg_box_finish */
     size_t staged;
-    int owned[8]; /* descriptors that are ours to close */
+    int owned[EPG_BOX_FDS]; /* descriptors that are ours to close */
     size_t owned_count;
     int ready;    /* our end */
     int messages; /* what the tools and bwrap printed */
@@ -38,18 +41,19 @@ typedef struct epg_box {
 } epg_box;
 
 /* UNAVAILABLE: bubblewrap or our own tools are missing, or no identity can be had. `role` keeps identities apart. */
-typedef enum epg_box_role { EPG_BOX_POLICY, EPG_BOX_AGENT } epg_box_role;
 epg_code epg_box_open(epg_box *box, epg_box_role role, epg_error *err);
 void epg_box_close(epg_box *box);
 
 void epg_box_option(epg_box *box, const char *const *words); /* NULL-terminated */
 #define EPG_BOX_OPTION(box, ...) epg_box_option(box, (const char *const[]){__VA_ARGS__, NULL})
 void epg_box_show(epg_box *box, const char *path, const char *at); /* read-only; `path` must be there */
-void epg_box_give(epg_box *box, const char *path, const char *at); /* writable */
+void epg_box_show_here(epg_box *box, const char *path);            /* at its own path; a link as a link */
+/* What belongs to us alone and is to look like the sandbox's user's own. */
+void epg_box_give(epg_box *box, const char *path, const char *at, bool writable);
 
-/* /usr, /bin and so on, the few files of /etc that programs need (`network`: for names and certificates too), /proc,
- * a /dev with five devices, our own tools. */
-void epg_box_show_system(epg_box *box, bool network);
+/* /usr, /bin and so on, the few files of /etc that programs need, /proc, a /dev with five devices, our own tools. For
+ * an Agent also what names and certificates need, and terminals. */
+void epg_box_show_system(epg_box *box, epg_box_role role);
 /* A memory file system of bounded size. */
 void epg_box_scratch(epg_box *box, const char *at, uint64_t bytes);
 

@@ -29,7 +29,8 @@ static bool lies_in(const char *path, const char *directory)
 
 bool epg_path_is_system(const char *path)
 {
-    static const char *const places[] = {"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"};
+    static const char *const places[] = {"/usr",   "/bin",   "/sbin",   "/lib",
+                                         "/lib32", "/lib64", "/libx32", "/etc/alternatives"};
     for (size_t i = 0; i < EPG_COUNT(places); i++) {
         if (lies_in(path, places[i])) {
             return true;
@@ -78,11 +79,61 @@ epg_code epg_path_may_show(const char *directory, const char *what, epg_error *e
                         "or in /usr",
                         what, directory);
     }
-    if (lies_in(directory, "/tmp") || lies_in(directory, "/dev") || lies_in(directory, "/proc")) {
-        return epg_fail(err, EPG_ERR_USAGE,
-                        "%.256s can't be used in a sandbox, which has a %s of its own: put it somewhere else", what,
-                        lies_in(directory, "/tmp") ? "/tmp" : "/dev and a /proc");
+    return EPG_OK;
+}
+
+/* --- Links. --- */
+
+static void append_part(char **path, const char *part, size_t size)
+{
+    char *longer = epg_format("%s/%.*s", *path, (int)size, part);
+    free(*path);
+    *path = longer;
+}
+
+/* Takes one part of `rest` onto `done`, a path without links; a link is added and its target put before the rest. */
+static bool step(char **done, char **rest, epg_words *paths)
+{
+    char target[4096];
+    const char *part = *rest + strspn(*rest, "/");
+    size_t size = strcspn(part, "/");
+    if (size == 2 && strncmp(part, "..", 2) == 0) {
+        char *slash = strrchr(*done, '/');
+        if (slash != NULL) {
+            *slash = '\0';
+        }
+    } else if (size != 1 || *part != '.') {
+        append_part(done, part, size);
     }
+    char *left = epg_strdup(part + size);
+    ssize_t got = readlink(*done, target, sizeof target - 1);
+    if (got > 0) {
+        target[got] = '\0';
+        epg_paths_add(paths, *done);
+        char *joined = epg_format("%s%s", target, left);
+        free(left);
+        left = joined;
+        char *slash = *target == '/' ? *done : strrchr(*done, '/');
+        *slash = '\0';
+    }
+    free(*rest);
+    *rest = left;
+    return **rest != '\0';
+}
+
+epg_code epg_paths_follow(const char *path, epg_words *paths, char **real, epg_error *err)
+{
+    enum { STEPS_MAX = 256 };
+    char *end = realpath(path, NULL);
+    if (end == NULL) {
+        (void)epg_fail_errno(err, errno, "can't find '%.256s'", path);
+        return epg_fail_as(err, EPG_ERR_NOT_FOUND, "sandbox");
+    }
+    EPG_AUTO_FREE char *done = epg_strdup("");
+    EPG_AUTO_FREE char *rest = epg_strdup(path);
+    for (int i = 0; i < STEPS_MAX && step(&done, &rest, paths); i++) {
+    }
+    *real = end;
     return EPG_OK;
 }
 
@@ -131,6 +182,11 @@ static epg_code add_prefix(const char *python, epg_words *paths, epg_error *err)
         epg_paths_add(paths, store);
         return EPG_OK;
     }
+    if (lies_in(prefix, "/tmp") || lies_in(prefix, "/dev") || lies_in(prefix, "/proc")) {
+        return epg_fail(err, EPG_ERR_USAGE,
+                        "%.256s can't be used in a sandbox, which has a /tmp of its own: put it somewhere else",
+                        python);
+    }
     EPG_TRY(epg_path_may_show(prefix, python, err));
     epg_paths_add(paths, prefix);
     return EPG_OK;
@@ -138,13 +194,11 @@ static epg_code add_prefix(const char *python, epg_words *paths, epg_error *err)
 
 epg_code epg_interpreter_paths(const char *python, epg_words *paths, char **run, epg_error *err)
 {
-    EPG_AUTO_FREE char *real = realpath(python, NULL);
+    EPG_AUTO_FREE char *real = NULL;
     EPG_AUTO_FREE char *directory = parent_of(python);
     EPG_AUTO_FREE char *prefix = parent_of(directory);
     EPG_AUTO_FREE char *home = venv_home(prefix);
-    if (real == NULL) {
-        return epg_fail_errno(err, errno, "can't find the interpreter '%.256s'", python);
-    }
+    EPG_TRY(epg_paths_follow(python, paths, &real, err));
     if (home != NULL) {
         EPG_AUTO_FREE char *base = epg_format("%s/python", home);
         EPG_TRY(add_prefix(python, paths, err));

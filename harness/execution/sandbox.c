@@ -114,9 +114,9 @@ static epg_code fill(epg_box *box, const epg_execution *execution, epg_guest_mod
     EPG_CLEANUP(epg_words_free) epg_words paths = {0};
     EPG_TRY(epg_interpreter_paths(execution->python, &paths, python, err));
     EPG_BOX_OPTION(box, "--unshare-net", "--hostname", "policy");
-    epg_box_show_system(box, false);
+    epg_box_show_system(box, EPG_BOX_POLICY);
     for (size_t i = 0; i < paths.count; i++) {
-        epg_box_show(box, paths.texts[i], paths.texts[i]);
+        epg_box_show_here(box, paths.texts[i]);
     }
     epg_box_show(box, execution->guest_root, EPG_INSIDE_GUEST);
     if (execution->scratch != NULL) {

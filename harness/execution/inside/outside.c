@@ -93,13 +93,11 @@ static int map_of(unsigned long id)
     }
     pid_t child = fork();
     if (child == 0) {
-        char byte = 0;
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
         (void)!write(pair[1], unshare(CLONE_NEWUSER) == 0 ? "y" : "n", 1);
-        (void)close(pair[1]);
-        while (read(pair[0], &byte, 1) > 0) { /* until the parent is done: it ends us */
+        for (;;) {
+            (void)pause(); /* until the parent is done: it ends us */
         }
-        (void)pause();
-        _exit(0);
     }
     char answer = 'n';
     char path[64];
@@ -135,7 +133,8 @@ static int map_tree(int tree, int space)
     return (int)syscall(SYS_mount_setattr, tree, "", AT_EMPTY_PATH, &attributes, sizeof attributes);
 }
 
-/* For a file system that has no id-mapped mounts: the Host takes it back when the box is closed. */
+/* For a file system that has no id-mapped mounts: the Host takes it back when the box is closed. What was given away
+ * must not be mapped as well, so once is for all. */
 static uid_t given_to;
 static int give_one(const char *path, const struct stat *info, int type, struct FTW *walk)
 {
@@ -146,7 +145,7 @@ static int give_one(const char *path, const struct stat *info, int type, struct 
 
 static int make_own(const outside *self, const staged *one, int space)
 {
-    if (space >= 0 && map_tree(one->tree, space) == 0) {
+    if (given_to == 0 && space >= 0 && map_tree(one->tree, space) == 0) {
         return 0;
     }
     given_to = (uid_t)self->drop;
