@@ -224,7 +224,9 @@ static int longer_first(const void *left, const void *right)
 
 epg_code epg_redactor_ready(epg_redactor *redactor, epg_error *err)
 {
-    qsort(redactor->alternatives, redactor->alternative_count, sizeof(epg_buffer), longer_first);
+    if (redactor->alternative_count > 1) {
+        qsort(redactor->alternatives, redactor->alternative_count, sizeof(epg_buffer), longer_first);
+    }
     size_t exact_count = redactor->alternative_count;
     for (size_t i = 0; i < EPG_COUNT(known_keys); i++) {
         epg_buffer_text(new_alternative(redactor), known_keys[i]);
