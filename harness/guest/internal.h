@@ -22,7 +22,8 @@ enum {
 typedef struct epg_server {
     epg_process process; /* pidfd -1: none */
     int control;
-    int output; /* a memory file that holds what it printed, for the error that tells of its end */
+    int output;     /* a memory file that holds what it printed, for the error that tells of its end */
+    bool contained; /* it may count processes in a namespace of its own */
 } epg_server;
 
 epg_code epg_server_start(const epg_execution *execution, epg_server *out, epg_error *err);

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/pidfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -23,6 +24,7 @@ epg_code epg_server_start(const epg_execution *execution, epg_server *out, epg_e
 {
     EPG_AUTO_CLOSE int theirs = -1;
     epg_server server = no_server;
+    server.contained = execution->profile != EPG_PROFILE_PROCESS;
     int ends[2];
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
         return epg_fail_errno(err, errno, "can't make the fork server's socket");
@@ -168,10 +170,17 @@ epg_code epg_server_forked(epg_server *server, int cancel, int64_t deadline, epg
         *process = (epg_process){.pid = 0, .pidfd = -1};
         return EPG_OK;
     }
-    if (answer[0] != ANSWER_FORKED || size != 5 || passed < 0) {
+    if (answer[0] != ANSWER_FORKED || size != 5) {
         return server_fault(server, "gave an answer that was not asked for", err);
     }
-    pid_t pid = pid_of(passed);
+    if (passed < 0 && server->contained) { /* its name for the process means nothing to us */
+        *process = (epg_process){.pid = 0, .pidfd = -1};
+        return EPG_OK;
+    }
+    if (passed < 0) { /* the process is not reaped before we say so: the name is still its own */
+        passed = pidfd_open((pid_t)epg_read_be32(answer + 1), 0);
+    }
+    pid_t pid = passed < 0 ? 0 : pid_of(passed);
     if (pid == 0) {
         return epg_fail(err, EPG_ERR_EXECUTION, "a Policy process ended before it was used");
     }

@@ -89,6 +89,25 @@ START_TEST(a_preloaded_module_is_loaded_once_in_the_server)
 }
 END_TEST
 
+/* As interpreters are that were built against an old kernel's headers. */
+START_TEST(an_interpreter_without_pidfds_forks_too)
+{
+    epg_guest_stats stats;
+    for (int minor = 9; minor < 30; minor++) {
+        EPG_AUTO_FREE char *path = epg_format("lib/python3.%d/site-packages/old.pth", minor);
+        epg_test_write_text(venv, path, "import os; del os.pidfd_open\n");
+    }
+    epg_test_guest_start(&host, -1);
+    for (int i = 0; i < 3; i++) {
+        EPG_AUTO_FREE char *answer = ask_once("import os", "str(hasattr(os, 'pidfd_open'))");
+        ck_assert_str_eq(answer, "False");
+    }
+    epg_guest_statistics(host.guest, &stats);
+    ck_assert_uint_eq(stats.spawned, 0);
+    ck_assert_uint_ge(stats.forked, 3);
+}
+END_TEST
+
 START_TEST(a_preloaded_module_that_is_missing_is_told)
 {
     epg_error err = {0};
@@ -151,6 +170,7 @@ static Suite *make_suite(void)
     tcase_add_checked_fixture(tests, make_venv, remove_venv);
     tcase_add_test(tests, a_venvs_packages_are_there);
     tcase_add_test(tests, a_preloaded_module_is_loaded_once_in_the_server);
+    tcase_add_test(tests, an_interpreter_without_pidfds_forks_too);
     tcase_add_test(tests, a_preloaded_module_that_is_missing_is_told);
     tcase_add_test(tests, threads_in_the_server_mean_fresh_interpreters);
     tcase_add_test(tests, fresh_interpreters_are_ended_with_what_they_left);

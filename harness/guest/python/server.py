@@ -3,7 +3,7 @@
 How it works. The Host starts this file with a clean environment and descriptor 3 as a SOCK_SEQPACKET control socket.
 The server loads what every Policy process needs, then waits. A request FORK carries three descriptors (where the child
 reads, where it writes, where its stdout and stderr go); the server forks and answers with the child's process id as it
-knows it and a pidfd, for the Host may count processes in another namespace. A request REAP asks for the end of one
+knows it and, where it can, a pidfd, for the Host may count processes in another namespace. A request REAP asks for the end of one
 child: only then is the child waited for, so that a process id never names another process. The server never runs code
 of a Program and stays single-threaded. When a preloaded library has started threads, a fork would copy its locks in any
 state; and in a sandbox a fork fails when the child can't be confined. FORK is refused then, and the Host starts this
@@ -60,9 +60,13 @@ def fork(control, guest, descriptors):
             guest.run(*descriptors)
         finally:
             os._exit(guest.EXIT_FAULT)
+    answer = FORKED + pid.to_bytes(4, "big")
+    if not hasattr(os, "pidfd_open"):  # an interpreter that was built on an old system
+        control.send(answer)
+        return
     pidfd = os.pidfd_open(pid)
     rights = (_socket.SOL_SOCKET, _socket.SCM_RIGHTS, pidfd.to_bytes(4, sys.byteorder))
-    control.sendmsg([FORKED + pid.to_bytes(4, "big")], [rights])
+    control.sendmsg([answer], [rights])
     os.close(pidfd)
 
 
