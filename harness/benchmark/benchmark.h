@@ -9,9 +9,11 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/buffer.h"
 #include "base/error.h"
+#include "programs/program.h"
 #include "value/outcome.h"
 #include "value/value.h"
 
@@ -126,6 +128,10 @@ typedef struct epg_benchmark_vtable {
     epg_code (*close)(epg_environment *environment, epg_error *err); /* always frees */
     epg_code (*feedback)(epg_benchmark *benchmark, const epg_records *records, epg_feedback *out, epg_error *err);
     void (*destroy)(epg_benchmark *benchmark);
+    /* The child of ours that it runs in, which is its own affair with all below it; NULL or 0: there is none. */
+    pid_t (*process)(const epg_benchmark *benchmark);
+    /* A Program to begin with; NULL: it has none. */
+    epg_code (*baseline)(epg_benchmark *benchmark, epg_program *out, epg_error *err);
 } epg_benchmark_vtable;
 
 /* Implementations put these first in their own structs. */

@@ -5,17 +5,10 @@
 #include "base/options.h"
 #include "base/text.h"
 #include "benchmark/benchmark.h"
+#include "benchmark/external.h"
 #include "benchmark/library.h"
 
 enum { NAMES_MAX = 64 };
-
-static epg_code not_yet(const char *kind, epg_error *err)
-{
-    return epg_fail(err, EPG_ERR_UNAVAILABLE,
-                    "%s Benchmarks are not available in this version yet; \"evopolicygym benchmark list\" names those "
-                    "that are",
-                    kind);
-}
 
 static epg_code unknown(const char *name, epg_error *err)
 {
@@ -58,11 +51,11 @@ epg_code epg_benchmark_open(const char *text, const epg_benchmark_options *optio
     if (epg_starts_with(text, "lib:")) {
         return epg_library_open(text + strlen("lib:"), options->source_root, out, err);
     }
-    static const char *const kinds[] = {"cmd:", "python:"};
-    for (size_t i = 0; i < EPG_COUNT(kinds); i++) {
-        if (epg_starts_with(text, kinds[i])) {
-            return not_yet(kinds[i], err);
-        }
+    if (epg_starts_with(text, "cmd:")) {
+        return epg_command_open(text + strlen("cmd:"), options, out, err);
+    }
+    if (epg_starts_with(text, "python:")) {
+        return epg_python_benchmark_open(text + strlen("python:"), options, out, err);
     }
     return open_builtin(text, out, err);
 }

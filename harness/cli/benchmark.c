@@ -1,4 +1,4 @@
-/* `evopolicygym benchmark list | show SPEC | check SPEC`. */
+/* `evopolicygym benchmark list | show SPEC | check SPEC | baseline SPEC`. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,17 +8,20 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "benchmark/check.h"
+#include "cli/benchmark.h"
 #include "cli/cli.h"
 #include "system/files.h"
 
 enum { ACTIONS_BYTES_MAX = 64 * 1024 * 1024 };
 
-static const char usage[] = "Usage: evopolicygym benchmark COMMAND [ARGUMENTS]\n\n"
-                            "Commands:\n"
-                            "  list         the built-in Benchmarks and their parameters\n"
-                            "  show SPEC    what a Benchmark says of itself: spaces, parameters, ends, score\n"
-                            "  check SPEC   play Episodes twice and look for faults (exit 1 when one is found)\n\n"
-                            "'evopolicygym benchmark COMMAND --help' teaches each.";
+static const char usage[] =
+    "Usage: evopolicygym benchmark COMMAND [ARGUMENTS]\n\n"
+    "Commands:\n"
+    "  list         the built-in Benchmarks and their parameters\n"
+    "  show SPEC    what a Benchmark says of itself: spaces, parameters, ends, score\n"
+    "  check SPEC   play Episodes twice and look for faults (exit 1 when one is found)\n"
+    "  baseline SPEC --to DIR\n               write the Benchmark's baseline Program, to begin with\n\n"
+    "'evopolicygym benchmark COMMAND --help' teaches each.";
 
 /* --- list --- */
 
@@ -82,13 +85,7 @@ static epg_code run_list(int argc, char **argv, bool *negative, epg_error *err)
 
 /* --- show --- */
 
-#define SPEC_OPTIONS                                                                                                   \
-    {                                                                                                                  \
-        .name = "benchmark-python", .kind = EPG_OPTION_VALUE, .value_name = "PATH",                                    \
-        .help = "interpreter of python: Benchmarks (python3)"                                                          \
-    }
-
-static epg_code one_operand(const epg_options *options, const char *command, const char **out, epg_error *err)
+epg_code epg_benchmark_operand(const epg_options *options, const char *command, const char **out, epg_error *err)
 {
     if (options->operand_count != 1) {
         return epg_fail(err, EPG_ERR_USAGE,
@@ -123,6 +120,14 @@ static void show_text(const epg_spec *spec, epg_buffer *out)
     }
 }
 
+epg_code epg_benchmark_python(epg_options *options, const char *text, char **out, epg_error *err)
+{
+    if (!epg_starts_with(text, "python:")) {
+        return EPG_OK;
+    }
+    return epg_python_find(epg_option_find(options, "benchmark-python")->value, out, err);
+}
+
 static epg_code read_spec(const char *text, const epg_benchmark_options *options, epg_spec *out, epg_error *err)
 {
     epg_benchmark *benchmark = NULL;
@@ -139,7 +144,7 @@ static epg_code run_show(int argc, char **argv, bool *negative, epg_error *err)
 {
     (void)negative;
     epg_option table[] = {
-        SPEC_OPTIONS, {.name = "json", .kind = EPG_OPTION_FLAG, .help = "one JSON document"}, EPG_CLI_HELP};
+        EPG_BENCHMARK_OPTION, {.name = "json", .kind = EPG_OPTION_FLAG, .help = "one JSON document"}, EPG_CLI_HELP};
     EPG_CLEANUP(epg_options_free) epg_options options = {.table = table, .count = EPG_COUNT(table)};
     bool done = false;
     EPG_TRY(epg_cli_parse(&options, argc, argv,
@@ -152,10 +157,11 @@ static epg_code run_show(int argc, char **argv, bool *negative, epg_error *err)
         return EPG_OK;
     }
     const char *text = NULL;
-    EPG_TRY(one_operand(&options, "show", &text, err));
+    EPG_AUTO_FREE char *python = NULL;
+    EPG_TRY(epg_benchmark_operand(&options, "show", &text, err));
+    EPG_TRY(epg_benchmark_python(&options, text, &python, err));
     EPG_CLEANUP(epg_spec_free) epg_spec spec = {.id = NULL};
-    epg_benchmark_options open = {.python = epg_option_find(&options, "benchmark-python")->value,
-                                  .call_limit_ns = 60 * EPG_SECOND};
+    epg_benchmark_options open = {.python = python, .call_limit_ns = 60 * EPG_SECOND};
     EPG_TRY(read_spec(text, &open, &spec, err));
     EPG_AUTO_BUFFER out = {0};
     if (epg_option_find(&options, "json")->given) {
@@ -243,13 +249,15 @@ static epg_code read_actions(const char *path, json_t **out, epg_error *err)
     return EPG_OK;
 }
 
-static epg_code read_request(epg_options *options, epg_benchmark_check_request *out, json_t **actions, epg_error *err)
+static epg_code read_request(epg_options *options, epg_benchmark_check_request *out, json_t **actions, char **python,
+                             epg_error *err)
 {
     unsigned long long seed = 0;
     unsigned long long episodes = 4;
     unsigned long long steps = 10000;
     double limit = 60.0;
-    EPG_TRY(one_operand(options, "check", &out->benchmark, err));
+    EPG_TRY(epg_benchmark_operand(options, "check", &out->benchmark, err));
+    EPG_TRY(epg_benchmark_python(options, out->benchmark, python, err));
     EPG_TRY(epg_option_u64(options, "seed", 0, UINT64_MAX, &seed, err));
     EPG_TRY(epg_option_u64(options, "episodes", 1, 10000, &episodes, err));
     EPG_TRY(epg_option_u64(options, "steps", 1, 10000000, &steps, err));
@@ -266,8 +274,7 @@ static epg_code read_request(epg_options *options, epg_benchmark_check_request *
     out->actions = *actions;
     out->call_limit_ns = limit > 1e9 ? INT64_MAX / 2 : (int64_t)(limit * 1e9);
     /* An external Benchmark's own limit passes first and says more. */
-    out->options = (epg_benchmark_options){.python = epg_option_find(options, "benchmark-python")->value,
-                                           .call_limit_ns = out->call_limit_ns};
+    out->options = (epg_benchmark_options){.python = *python, .call_limit_ns = out->call_limit_ns};
     out->call_limit_ns += out->call_limit_ns / 10;
     return EPG_OK;
 }
@@ -288,7 +295,7 @@ static epg_code run_check(int argc, char **argv, bool *negative, epg_error *err)
          .kind = EPG_OPTION_VALUE,
          .value_name = "FILE",
          .help = "Actions to replay: a JSON list of Episodes, each a list of Actions\n(drawn from the action space)"},
-        SPEC_OPTIONS,
+        EPG_BENCHMARK_OPTION,
         {.name = "environment-timeout",
          .kind = EPG_OPTION_VALUE,
          .value_name = "SECONDS",
@@ -308,7 +315,8 @@ static epg_code run_check(int argc, char **argv, bool *negative, epg_error *err)
     }
     epg_benchmark_check_request request = {.benchmark = NULL};
     EPG_AUTO_JSON *actions = NULL;
-    EPG_TRY(read_request(&options, &request, &actions, err));
+    EPG_AUTO_FREE char *python = NULL;
+    EPG_TRY(read_request(&options, &request, &actions, &python, err));
     EPG_CLEANUP(epg_benchmark_report_free) epg_benchmark_report report = {.id = NULL};
     EPG_TRY(epg_benchmark_check(&request, &report, err));
     EPG_AUTO_BUFFER out = {0};
@@ -327,6 +335,7 @@ static const epg_command commands[] = {
     {"list", "the built-in Benchmarks", run_list},
     {"show", "what a Benchmark says of itself", run_show},
     {"check", "look for faults", run_check},
+    {"baseline", "write a baseline Program", epg_benchmark_run_baseline},
 };
 
 epg_code epg_cmd_benchmark(int argc, char **argv, bool *negative, epg_error *err)
@@ -336,7 +345,8 @@ epg_code epg_cmd_benchmark(int argc, char **argv, bool *negative, epg_error *err
         EPG_AUTO_BUFFER out = {0};
         (void)epg_buffer_format(&out, "%s\n", usage);
         return argc > 0 ? epg_cli_print(&out, err)
-                        : epg_fail(err, EPG_ERR_USAGE, "benchmark needs a command: list, show SPEC or check SPEC");
+                        : epg_fail(err, EPG_ERR_USAGE,
+                                   "benchmark needs a command: list, show SPEC, check SPEC or baseline SPEC");
     }
     const char *known[EPG_COUNT(commands)];
     for (size_t i = 0; i < EPG_COUNT(commands); i++) {
@@ -348,6 +358,6 @@ epg_code epg_cmd_benchmark(int argc, char **argv, bool *negative, epg_error *err
     EPG_AUTO_FREE char *shown = epg_printable(name, strnlen(name, 100));
     const char *nearest = epg_nearest_word(name, known, EPG_COUNT(commands));
     return epg_fail(err, EPG_ERR_USAGE, "benchmark has no command \"%s\"; %s%s", shown,
-                    nearest == NULL ? "there are list, show and check" : "did you mean ",
+                    nearest == NULL ? "there are list, show, check and baseline" : "did you mean ",
                     nearest == NULL ? "" : nearest);
 }

@@ -11,6 +11,7 @@ enum { JOBS_MAX = 256 };
 void epg_setup_free(epg_setup *setup)
 {
     free(setup->python);
+    free(setup->benchmark_python);
     free(setup->guest_root);
     *setup = (epg_setup){0};
 }
@@ -58,10 +59,14 @@ epg_code epg_setup_read(epg_options *options, epg_setup *out, epg_error *err)
     EPG_TRY(epg_python_find(epg_option_find(options, "python")->value, &setup.python, err));
     EPG_TRY(epg_guest_root_find(&setup.guest_root, err));
     setup.pool.benchmark = epg_option_find(options, "benchmark")->value;
+    const char *other = epg_option_find(options, "benchmark-python")->value;
+    if (other != NULL && epg_python_find(other, &setup.benchmark_python, err) != EPG_OK) {
+        return epg_fail_within(err, "--benchmark-python");
+    }
     setup.pool.jobs = (unsigned)jobs;
     setup.pool.call_limit_ns = limit > 9e9 ? INT64_MAX / 2 : (int64_t)(limit * 1e9);
-    setup.pool.benchmark_options = (epg_benchmark_options){
-        .python = epg_option_find(options, "benchmark-python")->value, .call_limit_ns = setup.pool.call_limit_ns};
+    setup.pool.benchmark_options =
+        (epg_benchmark_options){.python = setup.benchmark_python, .call_limit_ns = setup.pool.call_limit_ns};
     setup.pool.execution.python = setup.python;
     setup.pool.execution.guest_root = setup.guest_root;
     setup.pool.execution.limits = epg_guest_default_limits;

@@ -42,6 +42,7 @@
 /* Owned texts behind an epg_pool_config. */
 typedef struct epg_setup {
     char *python;
+    char *benchmark_python; /* NULL: that of the Policies */
     char *guest_root;
     epg_pool_config pool;
 } epg_setup;

@@ -161,7 +161,8 @@ static epg_code check_step(episode *self, epg_error *err)
     EPG_TRY(check_observation(epg_buffer_span(&step->observation), "Environment.step", err));
     double sum = self->outcome.end.reward + step->reward;
     if (!isfinite(sum)) {
-        return epg_fail(err, EPG_ERR_BENCHMARK, "Environment.step: the Episode's rewards sum to infinity");
+        return epg_fail(err, EPG_ERR_BENCHMARK, "Environment.step of %s: the Episode's rewards sum to infinity",
+                        self->setup->spec->id);
     }
     self->outcome.end.reward = sum;
     self->outcome.end.steps++;
@@ -216,8 +217,8 @@ static epg_code play(episode *self, epg_error *err)
         self->step.observation = spare;
         observation = epg_buffer_span(&self->observation);
     }
-    return epg_fail(err, EPG_ERR_BENCHMARK, "the Environment did not end within its horizon of %llu steps",
-                    (unsigned long long)setup->spec->max_episode_steps);
+    return epg_fail(err, EPG_ERR_BENCHMARK, "the Environment of %s did not end within its horizon of %llu steps",
+                    setup->spec->id, (unsigned long long)setup->spec->max_episode_steps);
 }
 
 static epg_code run_to_end(episode *self, const epg_episode_spec *spec, uint64_t policy_seed, epg_error *err)

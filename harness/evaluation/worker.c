@@ -44,7 +44,8 @@ static epg_code reply(worker *self, uint8_t type, epg_span body, epg_error *err)
 
 static epg_code open_benchmark(worker *self, epg_error *err)
 {
-    epg_benchmark_options options = {.python = self->config.benchmark_python,
+    const char *python = self->config.benchmark_python;
+    epg_benchmark_options options = {.python = python != NULL ? python : self->config.python,
                                      .call_limit_ns = self->config.call_limit_ns,
                                      .source_root = self->config.source_root};
     int64_t began = epg_watchdog_begin(self->watchdog, "open");
@@ -66,7 +67,9 @@ static epg_code open_benchmark(worker *self, epg_error *err)
 static epg_code configure(worker *self, epg_span body, epg_error *err)
 {
     EPG_TRY(epg_wire_get_config(body, &self->config, err));
-    EPG_TRY(epg_watchdog_open(self->channel.out, self->config.call_limit_ns, &self->watchdog, err));
+    /* An external Benchmark's own limit passes first and says more. */
+    int64_t limit = self->config.call_limit_ns;
+    EPG_TRY(epg_watchdog_open(self->channel.out, limit + limit / 10, &self->watchdog, err));
     EPG_TRY(open_benchmark(self, err));
     self->execution = (epg_execution){.profile = self->config.profile,
                                       .python = self->config.python,
@@ -146,6 +149,9 @@ static epg_code run_episode(worker *self, epg_span body, epg_error *err)
     }
     if (code == EPG_OK && self->guest == NULL) {
         code = epg_guest_open(&self->execution, self->channel.in, &self->guest, err);
+        if (code == EPG_OK && self->benchmark->vtable->process != NULL) {
+            epg_guest_keep(self->guest, self->benchmark->vtable->process(self->benchmark));
+        }
     }
     if (code == EPG_OK) {
         epg_episode_setup setup = {.benchmark = self->benchmark,

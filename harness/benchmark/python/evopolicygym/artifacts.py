@@ -1,0 +1,71 @@
+"""Artifacts: named files that go with Feedback."""
+
+from dataclasses import dataclass
+
+from ._values import text
+
+__all__ = [
+    "Artifact",
+    "ArtifactRetention",
+    "MAX_ARTIFACTS",
+    "MAX_ARTIFACT_BYTES",
+]
+
+MAX_ARTIFACTS = 1024
+MAX_ARTIFACT_BYTES = 16 * 1024 * 1024
+
+_MISSING = object()
+
+
+class ArtifactRetention(str):
+    """The names of how long an artifact is kept: plain strings serve as well."""
+
+    PERMANENT = "permanent"
+    BULK = "bulk"
+
+
+def _checked_name(name):
+    text(name, "Artifact.name")
+    if "\\" in name:
+        raise ValueError("Artifact.name must not hold a backslash: %r" % name)
+    if any(part in ("", ".", "..") for part in name.split("/")):
+        raise ValueError("Artifact.name must be a relative POSIX path without empty, '.' or '..' parts: %r" % name)
+    return name
+
+
+@dataclass(frozen=True, init=False)
+class Artifact:
+    """``Artifact(name, media_type, content, retention="permanent")``; `data` is another name of `content`."""
+
+    name: str
+    media_type: str
+    content: bytes
+    retention: str = "permanent"
+
+    def __init__(self, name, media_type, content=_MISSING, retention="permanent", *, data=_MISSING):
+        if (content is _MISSING) == (data is _MISSING):
+            raise TypeError("Artifact needs its content, once")
+        content = data if content is _MISSING else content
+        if not isinstance(content, bytes):
+            raise TypeError("Artifact.content must be bytes, not %s" % type(content).__name__)
+        if len(content) > MAX_ARTIFACT_BYTES:
+            raise ValueError("Artifact.content must be at most %d bytes" % MAX_ARTIFACT_BYTES)
+        retention = getattr(retention, "value", retention)
+        if not isinstance(retention, str):
+            raise TypeError("Artifact.retention must be a str, not %s" % type(retention).__name__)
+        if retention not in ("permanent", "bulk"):
+            raise ValueError("Artifact.retention must be 'permanent' or 'bulk', not %r" % retention)
+        self.__dict__.update(
+            name=_checked_name(name),
+            media_type=text(media_type, "Artifact.media_type", one_line=True),
+            content=content,
+            retention=retention,
+        )
+
+    @property
+    def data(self):
+        return self.content
+
+    @property
+    def path(self):
+        return self.name

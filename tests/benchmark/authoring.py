@@ -1,0 +1,242 @@
+"""The names that Benchmark packages use, and their checks. Run with harness/benchmark/python first on sys.path."""
+
+import base64
+import dataclasses
+import json
+import os
+import re
+import socket
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+from types import MappingProxyType
+
+import evopolicygym
+from evopolicygym import Program, errors
+from evopolicygym.artifacts import Artifact as SameArtifact
+from evopolicygym.authoring import (
+    Artifact,
+    Benchmark,
+    BenchmarkFixture,
+    BenchmarkSpec,
+    Environment,
+    EpisodeRecord,
+    EpisodeSpec,
+    Feedback,
+    InvalidAction,
+    PolicyFailureCode,
+    Step,
+    Transition,
+    check_benchmark,
+)
+from evopolicygym.program import ProgramLimits
+from evopolicygym.policy import Policy, PolicyContext, TensorValue
+from evopolicygym.results import EpisodeResult
+
+import evopolicygym_corridor
+
+SPEC = dict(
+    id="x",
+    description="A test.",
+    observation_space={},
+    action_space=[0, 1],
+    metadata={},
+    environment_parameters={"n": 1},
+    max_episode_steps=3,
+    primary_metric="score",
+    score_direction="minimize",
+)
+
+
+class Values(unittest.TestCase):
+    def refuses(self, error, make, cases):
+        for case in cases:
+            with self.subTest(case=case), self.assertRaises(error):
+                make(**case)
+
+    def test_spec(self):
+        spec = BenchmarkSpec(**SPEC)
+        self.assertEqual((spec.max_episode_steps, spec.score_direction), (3, "minimize"))
+        with self.assertRaises(dataclasses.FrozenInstanceError):
+            spec.id = "y"
+        self.assertEqual(dataclasses.replace(spec, id="y").id, "y")
+        self.assertEqual(BenchmarkSpec(**{**SPEC, "metadata": MappingProxyType({"a": 1})}).metadata, {"a": 1})
+        wrong = lambda **changes: BenchmarkSpec(**{**SPEC, **changes})
+        self.refuses(TypeError, wrong, [
+            {"id": 3}, {"description": None}, {"observation_space": object()}, {"action_space": {1}},
+            {"metadata": []}, {"environment_parameters": None.__class__}, {"environment_parameters": {1: 2}},
+            {"max_episode_steps": 3.0}, {"max_episode_steps": True}, {"max_episode_steps": None},
+            {"primary_metric": b"x"}, {"score_direction": 1},
+        ])
+        self.refuses(ValueError, wrong, [
+            {"id": ""}, {"id": "a\nb"}, {"description": " "}, {"max_episode_steps": 0}, {"primary_metric": ""},
+            {"score_direction": "up"}, {"environment_parameters": {"x": float("nan")}}, {"metadata": {"x": 1 << 64}},
+        ])
+
+    def test_episode_spec(self):
+        self.assertEqual(EpisodeSpec(5), EpisodeSpec(environment_seed=5, scenario=None))
+        self.assertEqual(EpisodeSpec((1 << 64) - 1, {"a": (1, b"x")}).scenario, {"a": (1, b"x")})
+        self.refuses(TypeError, EpisodeSpec, [
+            {"environment_seed": True}, {"environment_seed": 1.0}, {"environment_seed": 1, "scenario": {1}}])
+        self.refuses(ValueError, EpisodeSpec, [
+            {"environment_seed": -1}, {"environment_seed": 1 << 64}, {"environment_seed": 1, "scenario": float("inf")}])
+
+    def test_step(self):
+        step = Step(observation=[1.0], reward=1, terminated=True, truncated=False, metrics={"a": 1})
+        self.assertIs(type(step.reward), float)
+        self.assertEqual(step, Step([1.0], 1.0, True, False, {"a": 1}))
+        self.assertEqual(dataclasses.asdict(step)["metrics"], {"a": 1})
+        right = {"observation": None, "reward": 0.0}
+        wrong = lambda **changes: Step(**{**right, **changes})
+        self.refuses(TypeError, wrong, [
+            {"reward": "1"}, {"reward": None}, {"reward": True}, {"terminated": 1}, {"truncated": None},
+            {"observation": {1: 2}}, {"observation": bytearray(b"x")}, {"metrics": object()}])
+        self.refuses(ValueError, wrong, [
+            {"reward": float("nan")}, {"reward": float("-inf")}, {"reward": 10**400},
+            {"observation": [0.0, float("nan")]}, {"observation": "\ud800"}, {"observation": [[0.0] * 3] * 30000}])
+
+    def test_the_short_ways_of_encoding_give_the_same_bytes(self):
+        from evopolicygym._codec import decode, encode
+        from evopolicygym._values import public_bytes, trusted_bytes, value_of
+
+        for value in ([0.5], [1e308, 1e308], [float(n) for n in range(64)], [1.0] * 65, [1.0, 2], [], [True], 7, None):
+            self.assertEqual(public_bytes(value, "x"), encode(value))
+            self.assertEqual(trusted_bytes(value, "x"), encode(value))
+            self.assertEqual(repr(value_of(encode(value))), repr(value))
+        step = Step([0.25], -1.5, False, True, {"k": "v"})
+        self.assertEqual(decode(step._wire), {
+            "metrics": {"k": "v"}, "observation": [0.25], "reward": -1.5, "terminated": False, "truncated": True})
+
+    def test_records(self):
+        spec, step = EpisodeSpec(1), Step(None, 2.0)
+        record = EpisodeRecord(spec=spec, policy_seed=2, initial_observation=0, transitions=[Transition(1, step)] * 2,
+                               policy_failure="timeout")
+        self.assertIsInstance(record.transitions, tuple)
+        self.assertEqual(record.policy_failure, "timeout")
+        self.assertEqual({"timeout": 1}[record.policy_failure], 1)
+        self.assertEqual(f"{record.policy_failure} {record.policy_failure!r}", "timeout 'timeout'")
+        self.assertEqual(json.dumps([record.policy_failure]), '["timeout"]')
+        self.assertEqual(record.policy_failure.value, "timeout")
+        self.assertIs(record.policy_failure, PolicyFailureCode.TIMEOUT)
+        self.assertEqual(record.total_reward, 4.0)
+        self.refuses(TypeError, EpisodeRecord, [
+            {"spec": 1, "policy_seed": 2, "initial_observation": 0},
+            {"spec": spec, "policy_seed": "2", "initial_observation": 0},
+            {"spec": spec, "policy_seed": 2, "initial_observation": 0, "transitions": [step]}])
+        with self.assertRaises(ValueError):
+            EpisodeRecord(spec, 2, 0, (), "lazy")
+        with self.assertRaises(TypeError):
+            Transition(1, None)
+
+    def test_feedback_and_artifacts(self):
+        self.assertIs(Artifact, SameArtifact)
+        artifact = Artifact(name="a/b.txt", media_type="text/plain", content=b"x")
+        self.assertEqual((artifact.retention, artifact.data), ("permanent", b"x"))
+        self.assertEqual(Artifact("a/b.txt", "text/plain", data=b"x"), artifact)
+        self.assertEqual(Feedback(1, {"a": 1}, [artifact]).artifacts, (artifact,))
+        right = {"name": "a", "media_type": "text/plain", "content": b""}
+        wrong = lambda **changes: Artifact(**{**right, **changes})
+        self.refuses(ValueError, wrong, [
+            {"name": name} for name in ("", "/a", "a/", "a//b", ".", "a/..", "a\\b", "a\0b")
+        ] + [{"media_type": "a\nb"}, {"media_type": ""}, {"retention": "never"}, {"content": bytes(1 << 24) + b"x"}])
+        self.refuses(TypeError, wrong, [{"name": 1}, {"media_type": None}, {"content": "x"}, {"retention": None}])
+        self.refuses(TypeError, Feedback, [
+            {"score": "1"}, {"score": True}, {"score": 1.0, "content": {1}}, {"score": 1.0, "artifacts": [b"x"]}])
+        self.refuses(ValueError, Feedback, [
+            {"score": float("nan")}, {"score": 1.0, "artifacts": [artifact, artifact]},
+            {"score": 1.0, "artifacts": [Artifact(str(n), "a/b", b"") for n in range(1025)]}])
+
+    def test_invalid_action(self):
+        self.assertEqual(InvalidAction("no").reason, "no")
+        self.assertEqual(InvalidAction(reason="no"), InvalidAction("no"))
+        self.assertEqual((InvalidAction(message="no").message, InvalidAction().reason), ("no", ""))
+        with self.assertRaises(Exception):
+            raise InvalidAction("no")
+
+    def test_other_names(self):
+        self.assertIs(evopolicygym.Program, Program)
+        self.assertIs(evopolicygym.Benchmark, Benchmark)
+        self.assertEqual(evopolicygym.authoring.Step, Step)
+        self.assertTrue(issubclass(errors.SomethingError, errors.EvoPolicyGymError))
+        with self.assertRaises(AttributeError):
+            errors.something
+        with self.assertRaises(ImportError):
+            from evopolicygym import nothing_like_it
+        self.assertEqual(EpisodeResult("completed", 1.0, 2).failure, None)
+        self.assertTrue(callable(Policy.act) and PolicyContext and TensorValue and Environment[int])
+
+
+class Conformance(unittest.TestCase):
+    def test_a_right_one_and_wrong_ones(self):
+        fixture = BenchmarkFixture(evopolicygym_corridor.make_benchmark(slip=0.5), actions=[[1] * 40, [0, 2]], seed=3)
+        report = check_benchmark(fixture)
+        self.assertTrue(report.ok, report)
+
+        class Short(evopolicygym_corridor.CorridorBenchmark):
+            def episodes(self, split, seed, count):
+                return ()
+
+        class Random(evopolicygym_corridor.CorridorBenchmark):
+            def make_environment(self, episode):
+                import os
+
+                return super().make_environment(EpisodeSpec(int.from_bytes(os.urandom(8), "big"), episode.scenario))
+
+        config = evopolicygym_corridor.benchmark.CorridorConfig(slip=0.5, length=30)
+        self.assertEqual([issue.code for issue in check_benchmark(Short(config)).issues], ["episodes"])
+        report = check_benchmark(Random(config), actions=[[1] * 40])
+        self.assertEqual([issue.code for issue in report.issues], ["determinism"])
+
+
+class Programs(unittest.TestCase):
+    def test_the_vectors(self):
+        vectors = json.loads(Path(SOURCE, "tests/vectors/data/programs.json").read_text())
+        self.assertGreater(len(vectors), 10)
+        for case in vectors:
+            with self.subTest(case=case["name"]), tempfile.TemporaryDirectory() as directory:
+                root = Path(directory, "program")
+                if lay_out(case, root):
+                    self.compare(case, root)
+
+    def compare(self, case, root):
+        limits = ProgramLimits(**case.get("limits", {}))
+        if case["ok"]:
+            program = Program.from_directory(root, limits=limits)
+            self.assertEqual(program.digest, case["digest"])
+            self.assertEqual(list(program.files), case["listed_files"])
+        else:
+            with self.assertRaises(getattr(errors, case["error_class"])):
+                Program.from_directory(root, limits=limits)
+
+
+def lay_out(case, root):
+    """Makes the case's directory; false for what can't be made here."""
+    if case["name"] == "REJ-root-missing":
+        return True
+    if case["name"] == "REJ-root-is-file":
+        root.write_text("")
+        return True
+    root.mkdir()
+    for name, file in case["files"].items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(base64.b64decode(file["base64"]) if "base64" in file else file["text"].encode())
+    for file in case.get("raw_name_files", ()):
+        Path(os.fsdecode(os.fsencode(root) + b"/" + base64.b64decode(file["path_base64"]))).write_text(file["text"])
+    setup = case.get("setup", "")
+    link = re.match(r"(symlink|hard link) (\S+) -> (\S+)", setup)
+    if link and link[1] == "symlink":
+        (root / link[2]).symlink_to(link[3])
+    elif link:
+        os.link(root / link[3], root / link[2])
+    elif setup.startswith("mkfifo "):
+        os.mkfifo(root / setup.split()[1])
+    elif setup.startswith("unix socket "):
+        socket.socket(socket.AF_UNIX).bind(str(root / setup.split()[2]))
+    return not setup or bool(link) or setup.startswith(("mkfifo", "unix"))
+
+
+if __name__ == "__main__":
+    SOURCE = sys.argv.pop(1)
+    unittest.main()

@@ -1,0 +1,142 @@
+#!/usr/bin/env bash
+# Benchmarks in processes of their own: everything that one can do wrong is a trusted fault that names it, the call and
+# why; nothing hangs, nothing is charged to a Policy, no process is left.
+set -u
+program=$EPG_BIN/evopolicygym
+work=$(mktemp -d)
+export TMPDIR="$work/tmp"
+mkdir "$TMPDIR"
+trap 'rm -rf -- "$work"' EXIT
+export PYTHONPATH="$EPG_SOURCE/tests/benchmark/packages" PYTHONDONTWRITEBYTECODE=1
+python=$(python3 -c 'import sys; print(sys.executable)') # past shims, which are slow
+failed=0
+fail() {
+    printf 'FAILED: %s\n' "$*"
+    failed=1
+}
+mkdir "$work/good" "$work/bad2" "$work/bad3"
+policy() { printf 'class P:\n    def act(self, o):\n        return %s\ndef make_policy(c):\n    return P()\n' "$1"; }
+policy 0 >"$work/good/policy.py"
+policy 2 >"$work/bad2/policy.py"
+policy 3 >"$work/bad3/policy.py"
+evaluate() { # PROGRAM BENCHMARK OPTIONS...
+    local name=$1 benchmark=$2
+    shift 2
+    "$program" evaluate "$work/$name" -b "$benchmark" --python "$python" --execution process --allow-unsafe-process \
+        -j "${JOBS:-1}" "$@" >"$work/out" 2>"$work/err"
+}
+
+# --- faults ---
+while read -r at pattern; do
+    evaluate good "python:broken:make?at=$at" -n 2 --environment-timeout 2
+    code=$?
+    last=$(tail -n 1 "$work/err" | tr -d '\000')
+    [ $code -eq 3 ] || fail "at=$at: exit code $code, not a Benchmark's fault: $last"
+    grep -qE -- "broken.*$pattern" <<<"$last" || fail "at=$at: no \"$pattern\" in: $last"
+    [ ! -s "$work/out" ] || fail "at=$at: something on standard output"
+done <<'FAULTS'
+raise-factory spec failed: RuntimeError: told to raise in the factory
+raise-spec spec failed: RuntimeError: told to raise in spec
+raise-episodes episodes failed: RuntimeError
+few-episodes episodes failed: it planned 1 Episodes, not 2
+many-episodes episodes failed: .*more than the 2
+wrong-episodes episodes failed: TypeError: .*not an EpisodeSpec
+raise-make make_environment failed: RuntimeError
+wrong-make make_environment failed: .*NoneType
+raise-reset reset failed: RuntimeError: told to raise in reset
+raise-step step failed: RuntimeError: told to raise in step
+raise-close close failed: RuntimeError
+raise-feedback feedback failed: RuntimeError
+wrong-feedback feedback failed: .*not a Feedback
+nan-feedback feedback failed: .*finite
+exit-step step failed: SystemExit
+die-step step failed: its process ended with exit code 5
+kill-reset reset failed: its process was killed by signal 9
+kill-step step failed: its process was killed by signal 9
+kill-feedback feedback failed: its process was killed by signal 9
+orphan-step step failed: its process ended with exit code 6
+hang-spec spec failed: it did not answer within its time limit of 2.0 s
+hang-reset reset failed: it did not answer within
+hang-step step failed: it did not answer within
+hang-close close failed: it did not answer within
+hang-feedback feedback failed: it did not answer within
+junk-step step failed: a frame with a body of 4294967290 bytes is over
+speaks-step step failed: .*another sequence number
+mute-step step failed: .*closed the channel
+nan-reset reset failed: .*finite
+nan-step step failed: .*finite
+type-step step failed: TypeError: .*SimpleNamespace is not a PolicyValue
+deep-reset reset failed: .*over 32 levels
+deep-step step failed: .*over 32 levels
+large-step step failed: .*over 4194304 bytes
+nodes-step step failed: .*over 65536 nodes
+key-step step failed: .*keys must be str
+int-step step failed: .*an int must be
+wrong-step step failed: TypeError: step returned a tuple
+nanreward-step step failed: .*reward must be finite
+textreward-step step failed: TypeError: Step.reward
+huge-step rewards sum to infinity
+never-ends did not end within its horizon of 3 steps
+FAULTS
+
+# --- what is no fault ---
+for at in nothing print-spec print-step print-feedback spawn-step spawn-close; do
+    evaluate good "python:broken:make?at=$at" -n 2 --json || fail "at=$at: $(tail -n 1 "$work/err")"
+    grep -q '"score": 6.0' "$work/out" || fail "at=$at: another score"
+done
+# A refused Action, raised or returned, is the Policy's failure.
+for name in bad2 bad3; do
+    evaluate $name 'python:broken:make' -n 2 --json || fail "$name: $(cat "$work/err")"
+    [ "$(grep -c '"failure": "invalid_action"' "$work/out")" -eq 2 ] || fail "$name: not refused"
+    grep -qE '"detail": ".*[23] is refused"' "$work/out" || fail "$name: the reason is not kept"
+done
+
+# --- users' mistakes, told at once ---
+mistake() { # PATTERN SPEC
+    local output
+    output=$("$program" benchmark show "$2" --benchmark-python "$python" 2>&1)
+    [ $? -eq 2 ] || fail "$2: another exit code: $output"
+    grep -qE -- "$1" <<<"$output" || fail "$2: no \"$1\" in: $output"
+}
+mistake 'needs a command' cmd:
+mistake 'quote is left open' "cmd:./a 'b"
+mistake "can't be started" cmd:./missing
+mistake "can't be started" "cmd:missing-$$"
+mistake 'needs a module and a factory' python:
+mistake 'needs a module and a factory' python:broken
+mistake 'key=value' 'python:broken:make?at'
+output=$("$program" benchmark show python:missing_module:make --benchmark-python "$python" 2>&1)
+[ $? -eq 3 ] || fail "a missing module: $output"
+grep -q "ModuleNotFoundError: No module named 'missing_module'" <<<"$output" || fail "a missing module: $output"
+
+# --- executables in other languages ---
+"${EPG_CC:-cc}" "$EPG_SOURCE/examples/benchmark-process/dice.c" -o "$work/dice" || fail 'dice.c did not build'
+examples=("cmd:$work/dice --sides '6'")
+if command -v node >/dev/null; then
+    examples+=("cmd:node $EPG_SOURCE/examples/benchmark-process/countdown.mjs")
+else
+    printf 'SKIPPED 1: node is not here\n'
+fi
+for example in "${examples[@]}"; do
+    "$program" benchmark check "$example" >"$work/out" 2>&1 || fail "$example: $(cat "$work/out")"
+    evaluate good "$example" -n 4 --json || fail "$example: $(cat "$work/err")"
+    grep -E '"(score|record_sha256|failure)":' "$work/out" >"$work/one"
+    JOBS=2 evaluate good "$example" -n 4 --json || fail "$example: $(cat "$work/err")"
+    grep -E '"(score|record_sha256|failure)":' "$work/out" | cmp -s "$work/one" - || fail "$example: two jobs differ"
+done
+# Taking 0 is refused by the countdown; the die rolled to the end earns nothing.
+(cd "$work" && "$program" benchmark show 'cmd:./dice --sides 8' --json) | grep -q '"sides": 8' || fail 'a relative path'
+cat >"$work/not-speaking" <<'SCRIPT'
+#!/bin/sh
+echo hello
+echo hello >&4
+SCRIPT
+chmod +x "$work/not-speaking"
+evaluate good "cmd:$work/not-speaking" -n 1
+[ $? -eq 3 ] || fail 'a program that does not speak frames'
+grep -q 'spec failed' "$work/err" || fail "a program that does not speak frames: $(cat "$work/err")"
+
+# --- nothing is left ---
+[ -z "$(ls -A "$TMPDIR")" ] || fail "left behind: $(ls -A "$TMPDIR")"
+pgrep -f "$work|sleep 100[01]" >/dev/null && fail 'a process was left running'
+exit "$failed"
