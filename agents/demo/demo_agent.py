@@ -10,7 +10,9 @@ weigh the numbers, add them up, and answer 1 when the sum is above zero. What it
 2. guess weights at random until some guess does clearly better than that;
 3. from then on, guess near the average of the best guesses so far;
 4. give a guess that did as well as the best one a second Episode, so that luck does not win;
-5. when the Episodes are spent, hand over the best guesses. The Host chooses among them on Episodes of its own.
+5. learn from the Feedback how large each number gets, and guess in that scale: 0.2 rad is far for a pole, 0.2 m is
+   near for a cart;
+6. when the Episodes are spent, hand over the best guesses. The Host chooses among them on Episodes of its own.
 """
 
 import json
@@ -22,8 +24,8 @@ import sys
 from pathlib import Path
 
 WORKSPACE = Path(os.environ.get("EVOPOLICYGYM_WORKSPACE", "."))
-PARENTS = 4  # how many of the best guesses the next one is made from
-STEP = 0.5  # how far from their average it may lie; every guess has length 1
+PARENTS = 3  # how many of the best guesses the next one is made from
+STEP = 0.9  # how far it strays from their average in each number; a guess has length 1
 CLEARLY_BETTER = 5  # times the score of the given Program: from here on a guess is worth going on from
 
 POLICY = '''\
@@ -88,6 +90,7 @@ class Search:
     def __init__(self, task, seed):
         self.task = task
         self.random = random.Random(seed)
+        self.reach = [0.001] * task["inputs"]  # the largest size of each number in any Episode's last observation
         self.used = 0
         self.submitted = 0
         self.guesses = []
@@ -103,21 +106,29 @@ class Search:
         answer = session("submit", "program", "--episodes", str(episode))
         feedback = json.loads((WORKSPACE / answer["feedback"]).read_text(encoding="utf-8"))
         self.used, self.submitted = self.used + 1, self.submitted + 1
-        guess.scores.append(self.task["sign"] * feedback["score"])
-        guess.submission = answer["submission_id"]
+        self.learn(guess, answer["submission_id"], feedback)
         print(f"{guess.submission}: score {feedback['score']:g} on Episode {episode}", flush=True)
+
+    def learn(self, guess, submission, feedback):
+        guess.submission = submission
+        guess.scores.append(self.task["sign"] * feedback["score"])
+        for episode in feedback["content"]["episodes"]:
+            last = episode.get("final_observation") or []
+            self.reach = [max(reach, abs(x)) for reach, x in zip(self.reach, last)] or self.reach
 
     def best(self, count):
         return sorted(self.guesses, key=Guess.worth, reverse=True)[:count]
 
     def next_weights(self, good_enough):
+        """Weights near the average of the best guesses, or anywhere when none was good yet. Each number is taken in
+        units of its reach here, so that a step means as much for each of them."""
         parents = [guess.weights for guess in self.best(PARENTS) if guess.weights and guess.worth() >= good_enough]
-        size, middle = 1.0, [0.0] * self.task["inputs"]
+        point = [self.random.gauss(0, 1) for _ in self.reach]
         if parents:
-            size, middle = STEP, [sum(column) / len(parents) for column in zip(*parents)]
-        weights = [centre + self.random.gauss(0, size) for centre in middle]
-        length = sum(w * w for w in weights) ** 0.5
-        return [round(w / length, 4) for w in weights]
+            average = [sum(column) / len(parents) for column in zip(*parents)]
+            point = [w * reach + STEP * x for w, reach, x in zip(average, self.reach, point)]
+        length = sum(x * x for x in point) ** 0.5
+        return [round(x / length / reach, 4) for x, reach in zip(point, self.reach)]
 
     def run(self):
         start = Guess(None)
