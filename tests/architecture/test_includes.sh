@@ -4,8 +4,8 @@
 set -u
 . "$(dirname -- "${BASH_SOURCE[0]}")/rules.sh"
 
-# Each room and the rooms that it may include besides itself. Nobody includes the environments: the registry meets
-# them at the linker, through a function that benchmark/benchmark.h declares.
+# Each room and the rooms that it may include besides itself. The registry in benchmark/ reaches the environments all
+# the same, without an include: through a function that benchmark/benchmark.h declares and environments/ defines.
 arrows='
 base:
 system:       base
@@ -17,8 +17,8 @@ benchmark:    base system value programs execution
 environments: base system value benchmark
 evaluation:   base system value programs execution guest benchmark
 agents:       base system value programs execution guest benchmark evaluation
-runs:         base system value programs execution guest benchmark evaluation agents
-cli:          base system value programs execution guest benchmark evaluation agents runs
+runs:         base system value programs execution guest benchmark environments evaluation agents
+cli:          base system value programs execution guest benchmark environments evaluation agents runs
 '
 
 # Each library's header and the rooms that may include it.

@@ -1,0 +1,87 @@
+#!/usr/bin/env bash
+# ./quickstart, ./check and what they share, as far as that can be seen without building: mistakes are told before
+# anything is made, and missing packages are installed by who may, or named.
+set -u
+work=$(mktemp -d)
+trap 'rm -rf -- "$work"' EXIT
+failed=0
+
+expect() { # WHAT CONDITION...
+    local what=$1
+    shift
+    "$@" || { echo "not so: $what"; failed=1; }
+}
+says() { # FILE TEXT
+    grep -qF -- "$2" "$1" || { sed 's/^/    /' "$1"; return 1; }
+}
+refused() { # WHAT TEXT ARGUMENT...: exit 2, one line that holds TEXT, and nothing made
+    local what=$1 text=$2 code
+    shift 2
+    (cd "$work/here" && "$work/a tree/quickstart" "$@" >"$work/said" 2>&1 </dev/null)
+    code=$?
+    expect "$what: exit 2, not $code" [ "$code" -eq 2 ]
+    expect "$what: tells '$text'" says "$work/said" "$text"
+    expect "$what: one line" [ "$(wc -l <"$work/said")" -eq 1 ]
+    expect "$what: nothing built" [ ! -e "$work/a tree/build" ]
+}
+
+mkdir -p "$work/a tree/scripts" "$work/here/there is" "$work/bin"
+cp "$EPG_SOURCE/quickstart" "$EPG_SOURCE/check" "$work/a tree/"
+cp "$EPG_SOURCE"/scripts/* "$work/a tree/scripts/"
+ln -s nowhere "$work/here/dangling"
+
+refused 'a directory that exists' 'there is exists' 'there is'
+refused 'a link that dangles' 'dangling exists' dangling
+refused 'no parent' 'does not exist' no/such/parent
+refused 'an empty name' 'empty' ''
+refused 'two names' 'one directory' one two
+refused 'an option' 'unknown option --frobnicate' --frobnicate
+expect 'help' says <("$work/a tree/quickstart" --help) 'RUN-DIRECTORY'
+expect 'help of check' says <("$work/a tree/check" --help) 'Usage: ./check'
+"$work/a tree/check" everything >"$work/said" 2>&1
+expect 'check with an argument: exit 2' [ $? -eq 2 ]
+
+# A machine of our own making: what is installed, who we are, and whether sudo lets us, are files of this test.
+cat >"$work/bin/dpkg-query" <<'P'
+#!/bin/sh
+for package; do :; done
+if [ "$package" = "$(cat "$WORLD/absent")" ]; then printf not-installed; exit 1; fi
+printf installed
+P
+printf '#!/bin/sh\n[ "$*" = -u ] && cat "$WORLD/uid"\n' >"$work/bin/id"
+printf '#!/bin/sh\n[ "$1" = -n ] && shift\n[ -e "$WORLD/sudoer" ] && exec "$@"\n' >"$work/bin/sudo"
+printf '#!/bin/sh\necho "$*" >>"$WORLD/apt"\nexit $(cat "$WORLD/apt-exit")\n' >"$work/bin/apt-get"
+chmod +x "$work"/bin/*
+prepare() { # UID ABSENT-PACKAGE: sets $code
+    echo "$1" >"$work/uid"
+    echo "$2" >"$work/absent"
+    rm -f "$work/apt"
+    WORLD=$work PATH=$work/bin:$PATH bash -eu -c '. "$1"; prepare_packages build check' _ \
+        "$work/a tree/scripts/prepare.sh" >"$work/said" 2>&1 </dev/null
+    code=$?
+}
+echo 0 >"$work/apt-exit"
+
+prepare 1000 none
+expect 'all installed: fine for an ordinary user' [ $code -eq 0 ]
+expect 'all installed: silent' [ ! -s "$work/said" ]
+expect 'all installed: apt-get is left alone' [ ! -e "$work/apt" ]
+prepare 0 valgrind
+expect 'root: installs' [ $code -eq 0 ]
+expect 'root: reads the lists first' says <(head -n 1 "$work/apt") update
+expect 'root: installs just that' says "$work/apt" 'install --no-install-recommends valgrind'
+prepare 1000 libgit2-dev
+expect 'no sudo: fails' [ $code -ne 0 ]
+expect 'no sudo: says what is missing' says "$work/said" 'missing: libgit2-dev'
+expect 'no sudo: says what to type' says "$work/said" 'apt-get install --no-install-recommends libgit2-dev'
+expect 'no sudo: apt-get is left alone' [ ! -e "$work/apt" ]
+touch "$work/sudoer"
+prepare 1000 libgit2-dev
+expect 'sudo: installs' [ $code -eq 0 ]
+expect 'sudo: installs just that' says "$work/apt" 'install --no-install-recommends libgit2-dev'
+echo 100 >"$work/apt-exit"
+prepare 0 cmake
+expect 'apt-get fails: we fail' [ $code -ne 0 ]
+expect 'apt-get fails: says what to do' says "$work/said" 'could not be installed'
+
+exit $failed
