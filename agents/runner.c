@@ -29,6 +29,7 @@ typedef struct stream {
 
 struct epg_agent {
     epg_owned owned;
+    epg_agent_box *box; /* NULL: no containment */
     stream streams[2];
     const epg_redactor *redactor;
     epg_transcript *transcript;
@@ -149,7 +150,25 @@ static void free_agent(epg_agent *self)
         epg_buffer_free(&one->ring);
     }
     epg_buffer_free(&self->lines);
+    epg_agent_box_close(self->box);
     free(self);
+}
+
+static epg_code start_in_box(epg_agent *self, const epg_agent_sandbox *sandbox, const epg_fd_map *fds, size_t count,
+                             epg_error *err)
+{
+    enum { START_LIMIT_S = 60 };
+    epg_agent_sandbox what = *sandbox;
+    what.fds = fds;
+    what.fd_count = count;
+    EPG_TRY(epg_agent_box_open(&what, &self->box, err));
+    EPG_TRY(epg_owned_start(epg_agent_box_spawn(self->box), &self->owned, err));
+    epg_code code = epg_agent_box_started(self->box, epg_deadline_after_seconds(START_LIMIT_S), err);
+    if (code != EPG_OK) {
+        epg_owned_kill(&self->owned);
+        (void)epg_owned_finish(&self->owned, epg_deadline_after_seconds(END_LIMIT_S), NULL);
+    }
+    return code;
 }
 
 static epg_code start_tree(epg_agent *self, const epg_agent_start *start, epg_error *err)
@@ -169,10 +188,15 @@ static epg_code start_tree(epg_agent *self, const epg_agent_start *start, epg_er
         (void)fcntl(ends[i][0], F_SETFL, O_NONBLOCK);
         fds[count++] = (epg_fd_map){ends[i][1], STDOUT_FILENO + (int)i};
     }
-    epg_spawn spawn = *start->spawn;
-    spawn.fds = fds;
-    spawn.fd_count = count;
-    epg_code code = epg_owned_start(&spawn, &self->owned, err);
+    epg_code code = EPG_OK;
+    if (start->sandbox != NULL) {
+        code = start_in_box(self, start->sandbox, fds, count, err);
+    } else {
+        epg_spawn spawn = *start->spawn;
+        spawn.fds = fds;
+        spawn.fd_count = count;
+        code = epg_owned_start(&spawn, &self->owned, err);
+    }
     for (size_t i = 0; i < EPG_COUNT(self->streams); i++) {
         (void)close(ends[i][1]);
     }
@@ -257,6 +281,11 @@ pid_t epg_agent_tree(const epg_agent *self)
 pid_t epg_agent_pid(const epg_agent *self)
 {
     return self->owned.command_pid;
+}
+
+const epg_agent_box *epg_agent_boxed(const epg_agent *self)
+{
+    return self->box;
 }
 
 void epg_agent_terminate(epg_agent *self, int64_t grace_ns)

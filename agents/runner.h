@@ -13,15 +13,18 @@
 
 #include "agents/redaction.h"
 #include "agents/transcript.h"
+#include "execution/agent_sandbox.h"
 #include "system/process.h"
 
 enum { EPG_AGENT_LOG_HEAD = 8 * 1024 * 1024, EPG_AGENT_LOG_TAIL = 1024 * 1024 };
 
 typedef struct epg_agent_start {
-    const epg_spawn *spawn; /* argv, environment, working directory; descriptors 0 to 2 are set here */
-    int stdin_fd;           /* -1: /dev/null */
-    int log_directory;      /* where the logs are made: RUN/agent */
-    bool append;            /* the logs exist: an Agent that is started again */
+    const epg_spawn *spawn;           /* argv, environment, working directory; descriptors 0 to 2 are set here */
+    const epg_agent_sandbox *sandbox; /* NULL: no containment; else its argv and environment go before spawn's, and its
+                                       * descriptors are set here */
+    int stdin_fd;                     /* -1: /dev/null */
+    int log_directory;                /* where the logs are made: RUN/agent */
+    bool append;                      /* the logs exist: an Agent that is started again */
     const epg_redactor *redactor;
     epg_transcript *transcript; /* may be NULL; borrowed */
     int transcript_fd;          /* its lines go here; -1: nowhere; borrowed */
@@ -29,7 +32,7 @@ typedef struct epg_agent_start {
 
 typedef struct epg_agent epg_agent;
 
-/* NOT_FOUND or IO when the command can't be started. */
+/* NOT_FOUND or IO when the command can't be started; UNAVAILABLE or EXECUTION when the sandbox can't be made. */
 epg_code epg_agent_open(const epg_agent_start *start, epg_agent **out, epg_error *err);
 
 enum { EPG_AGENT_FDS = 3 };
@@ -42,6 +45,9 @@ bool epg_agent_finished(const epg_agent *agent);              /* and nothing of 
 int64_t epg_agent_last_output(const epg_agent *agent);        /* monotonic time; the start when it never wrote */
 pid_t epg_agent_tree(const epg_agent *agent);                 /* the process that all of its tree is below */
 pid_t epg_agent_pid(const epg_agent *agent);
+
+/* The box that it runs in; NULL without a sandbox. */
+const epg_agent_box *epg_agent_boxed(const epg_agent *agent);
 
 void epg_agent_terminate(epg_agent *agent, int64_t grace_ns); /* SIGTERM to the tree, SIGKILL after the grace */
 void epg_agent_kill(epg_agent *agent);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "runs/coordinator.h"
@@ -41,6 +42,91 @@ static epg_code lay_home(const epg_run_state *self, int logs, epg_error *err)
     return epg_invocation_lay_home(&self->invocation, home, self->request->agent_login, err);
 }
 
+/* What the Agent sees beside its workspace: the session client, its command's installation, files that its arguments
+ * name, and what the user adds. */
+static epg_code find_shown(const epg_run_state *self, const char *client, char ***installation, const char ***out,
+                           epg_error *err)
+{
+    const epg_run_request *request = self->request;
+    char **argv = self->invocation.argv;
+    size_t arguments = 0;
+    size_t found = 0;
+    EPG_TRY(epg_installation_find(argv[0], getenv("PATH"), installation, err));
+    while (argv[arguments] != NULL) {
+        arguments++;
+    }
+    while ((*installation)[found] != NULL) {
+        found++;
+    }
+    const char **shown = epg_alloc_array(2 + found + arguments + request->agent_shown_count, sizeof *shown);
+    size_t count = 0;
+    shown[count++] = client;
+    for (size_t i = 0; i < found; i++) {
+        shown[count++] = (*installation)[i];
+    }
+    for (size_t i = 1; i < arguments; i++) {
+        struct stat info;
+        if (argv[i][0] == '/' && stat(argv[i], &info) == 0 && S_ISREG(info.st_mode)) {
+            shown[count++] = argv[i];
+        }
+    }
+    for (size_t i = 0; i < request->agent_shown_count; i++) {
+        shown[count++] = request->agent_shown[i];
+    }
+    *out = shown;
+    return EPG_OK;
+}
+
+/* What holds for the Agent, for the Run's record. */
+static void note_box(epg_run_state *self)
+{
+    if (self->agent == NULL || epg_agent_boxed(self->agent) == NULL) {
+        return;
+    }
+    EPG_AUTO_BUFFER text = {0};
+    EPG_AUTO_JSON *parsed = NULL;
+    epg_json_writer writer;
+    epg_json_begin(&writer, &text, 0);
+    epg_json_object(&writer, NULL);
+    epg_agent_box_describe(epg_agent_boxed(self->agent), &writer, "box");
+    epg_json_end(&writer);
+    epg_json_finish(&writer);
+    if (epg_json_parse(epg_buffer_span(&text), "box", &parsed, NULL) == EPG_OK) {
+        json_decref(self->agent_box);
+        self->agent_box = json_incref(json_object_get(parsed, "box"));
+    }
+}
+
+/* Starts the Agent as `start` says, in the sandbox when that is its profile. */
+static epg_code open_agent(epg_run_state *self, epg_agent_start *start, const char *client, epg_error *err)
+{
+    static const char *const writable[] = {"program", "analysis", NULL};
+    if (self->request->agent_profile == EPG_PROFILE_PROCESS) {
+        return epg_agent_open(start, &self->agent, err);
+    }
+    char **installation = NULL;
+    EPG_AUTO_FREE const char **shown = NULL;
+    epg_code code = find_shown(self, client, &installation, &shown, err);
+    if (code == EPG_OK) {
+        epg_agent_sandbox sandbox = {.workspace = self->workspace,
+                                     .writable = writable,
+                                     .home = self->agent_home,
+                                     .session_socket = epg_gateway_socket_path(self->gateway),
+                                     .read_only = shown,
+                                     .network = self->request->agent_network,
+                                     .limits = epg_agent_default_limits,
+                                     .argv = start->spawn->argv,
+                                     .environment = start->spawn->environment,
+                                     .search_path = start->spawn->search_path};
+        start->sandbox = &sandbox;
+        code = epg_agent_open(start, &self->agent, err);
+        start->sandbox = NULL;
+        note_box(self);
+    }
+    epg_paths_free(installation);
+    return code;
+}
+
 static epg_code start_agent(epg_run_state *self, epg_error *err)
 {
     EPG_AUTO_FREE char *executable = epg_own_executable();
@@ -51,7 +137,9 @@ static epg_code start_agent(epg_run_state *self, epg_error *err)
     EPG_TRY(epg_dir_open_beneath(self->run, "workspace", &workspace, err));
     EPG_TRY(lay_home(self, logs, err));
     const char *path = getenv("PATH");
-    char **environment = epg_invocation_environment(&self->invocation, path, dirname(executable),
+    const char *client_directory = dirname(executable);
+    EPG_AUTO_FREE char *client = epg_format("%s/evopolicygym-session", client_directory);
+    char **environment = epg_invocation_environment(&self->invocation, path, client_directory,
                                                     epg_gateway_socket_path(self->gateway), self->workspace);
     epg_transcript_free(EPG_TAKE(self->transcript));
     epg_close_cleanup(&self->transcript_fd);
@@ -70,7 +158,7 @@ static epg_code start_agent(epg_run_state *self, epg_error *err)
                              .redactor = self->redactor,
                              .transcript = self->transcript,
                              .transcript_fd = self->transcript_fd};
-    epg_code code = epg_agent_open(&start, &self->agent, err);
+    epg_code code = open_agent(self, &start, client, err);
     epg_texts_free(environment);
     return code;
 }

@@ -76,6 +76,7 @@ typedef struct epg_run_state {
     epg_redactor *redactor;
     epg_transcript *transcript;
     int transcript_fd;
+    json_t *agent_box; /* what holds for the Agent in its sandbox; NULL: it had none */
     int64_t agent_deadline;
     epg_stop stop;
     const char *limit; /* "idle", "max_tokens" or "max_cost"; NULL: none was passed */

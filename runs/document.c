@@ -25,6 +25,8 @@ static void put_agent(epg_json_writer *writer, const epg_run_request *request)
     epg_json_put_text(writer, "home", request->agent_private_home ? "private" : "shared");
     put_texts(writer, "inherit", agent->inherit, agent->inherit_count);
     epg_json_put_text(writer, "login", request->agent_login);
+    EPG_AUTO_FREE char *network = epg_network_text(&request->agent_network);
+    epg_json_put_text(writer, "network", request->agent_profile == EPG_PROFILE_SANDBOX ? network : "host");
     epg_json_array(writer, "options");
     for (size_t i = 0; i < agent->option_count; i++) {
         epg_json_object(writer, NULL);
@@ -35,6 +37,7 @@ static void put_agent(epg_json_writer *writer, const epg_run_request *request)
     epg_json_end(writer);
     epg_json_put_text(writer, "profile", epg_profile_name(request->agent_profile));
     put_texts(writer, "secret", agent->secret, agent->secret_count);
+    put_texts(writer, "shown", request->agent_shown, request->agent_shown_count);
     epg_json_end(writer);
 }
 
@@ -192,6 +195,9 @@ static json_t *host_json(const epg_run_state *self, const epg_run_outcome *outco
                   (int)(self->request->agent_profile == EPG_PROFILE_PROCESS), "tampering",
                   findings_json(&self->evidence), "ledger", "events", (json_int_t)epg_ledger_count(self->ledger),
                   "head", head, "wall_seconds", (double)(epg_monotonic_ns() - self->began) / 1e9);
+    if (self->agent_box != NULL) {
+        (void)json_object_set(host, "agent_execution", self->agent_box);
+    }
     if (self->has_agent_end) {
         const epg_agent_end *end = &self->agent_end;
         (void)json_object_set_new(host, "agent_tree", ended_json(end));

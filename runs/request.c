@@ -19,6 +19,7 @@ void epg_stored_request_free(epg_stored_request *stored)
     free(stored->command);
     free(stored->inherit);
     free(stored->secret);
+    free(stored->shown);
     free(stored->options);
     *stored = (epg_stored_request){0};
 }
@@ -53,6 +54,10 @@ static epg_code read_agent(const json_t *document, epg_stored_request *out, epg_
     agent->command = out->command = read_texts(json_object_get(document, "command"), &agent->command_count);
     agent->inherit = out->inherit = read_texts(json_object_get(document, "inherit"), &agent->inherit_count);
     agent->secret = out->secret = read_texts(json_object_get(document, "secret"), &agent->secret_count);
+    out->shown = read_texts(json_object_get(document, "shown"), &out->request.agent_shown_count);
+    out->request.agent_shown = out->shown;
+    const char *network = json_string_value(json_object_get(document, "network"));
+    EPG_TRY(epg_network_parse(network != NULL ? network : "host", &out->request.agent_network, err));
     agent->executable = json_string_value(json_object_get(document, "executable"));
     agent->environment = environ;
     out->request.agent_private_home = home != NULL && strcmp(home, "private") == 0;

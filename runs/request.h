@@ -16,6 +16,7 @@ typedef struct epg_stored_request {
     const char **command;
     const char **inherit;
     const char **secret;
+    const char **shown;
     epg_pair *options;
 } epg_stored_request;
 void epg_stored_request_free(epg_stored_request *stored);

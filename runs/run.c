@@ -214,6 +214,7 @@ static void release(epg_run_state *self)
     free(self->path);
     free(self->workspace);
     free(self->agent_home);
+    json_decref(self->agent_box);
     free(self->intervals);
     epg_progress_close(&self->progress);
 }

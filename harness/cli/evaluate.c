@@ -263,6 +263,10 @@ epg_code epg_cmd_evaluate(int argc, char **argv, bool *negative, epg_error *err)
     request.quiet = epg_option_find(&options, "quiet")->given;
     EPG_CLEANUP(epg_setup_free) epg_setup setup = {0};
     EPG_TRY(epg_setup_read(&options, &setup, err));
+    if (epg_option_find(&options, "allow-unsafe-process")->given &&
+        setup.pool.execution.profile != EPG_PROFILE_PROCESS) {
+        return epg_fail(err, EPG_ERR_USAGE, "--allow-unsafe-process goes with --execution process");
+    }
     setup.pool.episode_timeout_seconds = request.timeout;
     return evaluate(&request, &setup, err);
 }

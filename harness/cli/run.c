@@ -59,6 +59,38 @@ static epg_code read_agent(epg_options *options, epg_cli_agent *agent, epg_run_r
     return EPG_OK;
 }
 
+/* The Agent is contained as the Policies are unless the user says otherwise; a command gets no network, an agent CLI,
+ * which must reach its model, the Host's. */
+static epg_code read_containment(epg_options *options, const epg_setup *setup, epg_run_request *request, epg_error *err)
+{
+    const epg_option *profile = epg_option_find(options, "agent-execution");
+    const epg_option *network = epg_option_find(options, "agent-network");
+    const epg_option *shown = epg_option_find(options, "agent-show");
+    request->agent_profile = setup->pool.execution.profile;
+    if (profile->given) {
+        EPG_TRY(epg_profile_parse(profile->value, &request->agent_profile, err));
+    }
+    if (request->agent_profile == EPG_PROFILE_PROCESS && !epg_option_find(options, "allow-unsafe-process")->given) {
+        return epg_fail(
+            err, EPG_ERR_USAGE,
+            "--agent-execution process gives the Agent all your rights; add --allow-unsafe-process to accept that");
+    }
+    if (request->agent_profile == EPG_PROFILE_PROCESS && (network->given || shown->given)) {
+        return epg_fail(err, EPG_ERR_USAGE, "--%s goes with --agent-execution sandbox only",
+                        network->given ? network->name : shown->name);
+    }
+    if (epg_option_find(options, "allow-unsafe-process")->given && request->agent_profile != EPG_PROFILE_PROCESS &&
+        setup->pool.execution.profile != EPG_PROFILE_PROCESS) {
+        return epg_fail(
+            err, EPG_ERR_USAGE,
+            "--allow-unsafe-process acknowledges --execution process or --agent-execution process; give one");
+    }
+    const char *text = network->given ? network->value : request->agent.adapter != NULL ? "host" : "none";
+    request->agent_shown = (const char *const *)shown->values;
+    request->agent_shown_count = shown->value_count;
+    return epg_network_parse(text, &request->agent_network, err);
+}
+
 static epg_code read_skills(epg_options *options, epg_skill **skills, size_t *count, epg_error *err)
 {
     const epg_option *option = epg_option_find(options, "skill");
@@ -205,6 +237,7 @@ static epg_code read_and_run(epg_options *options, bool *negative, epg_error *er
     }
     EPG_TRY(read_program(options, &like, &program, &request.initial_origin, err));
     EPG_TRY(epg_setup_read(options, &setup, err));
+    EPG_TRY(read_containment(options, &setup, &request, err));
     epg_skill *skills = NULL;
     size_t count = 0;
     epg_code code = read_skills(options, &skills, &count, err);
@@ -248,6 +281,18 @@ epg_code epg_cmd_run(int argc, char **argv, bool *negative, epg_error *err)
          .kind = EPG_OPTION_VALUE,
          .value_name = "RUN",
          .help = "all settings of another Run: Benchmark, Program, config, Agent;\nflags go before them"},
+        {.name = "agent-execution",
+         .kind = EPG_OPTION_VALUE,
+         .value_name = "PROFILE",
+         .help = "what the Agent may touch: sandbox or process (as --execution)"},
+        {.name = "agent-network",
+         .kind = EPG_OPTION_VALUE,
+         .value_name = "NETWORK",
+         .help = "of a sandboxed Agent: none, host, or proxy=HOST:PORT\n(a command: none; an agent of --agent: host)"},
+        {.name = "agent-show",
+         .kind = EPG_OPTION_LIST,
+         .value_name = "PATH",
+         .help = "a file or directory that a sandboxed Agent sees, read-only;\nrepeatable"},
         {.name = "skill",
          .kind = EPG_OPTION_LIST,
          .value_name = "DIR",

@@ -39,9 +39,6 @@ static epg_code read_profile(epg_options *options, epg_profile *out, epg_error *
             err, EPG_ERR_USAGE,
             "--execution process gives Policies all your rights; add --allow-unsafe-process to accept that");
     }
-    if (*out != EPG_PROFILE_PROCESS && acknowledged) {
-        return epg_fail(err, EPG_ERR_USAGE, "--allow-unsafe-process goes with --execution process only");
-    }
     return EPG_OK;
 }
 
