@@ -44,11 +44,10 @@ static epg_code lay_home(const epg_run_state *self, int logs, epg_error *err)
 
 /* What the Agent sees beside its workspace: the session client, its command's installation, files that its arguments
  * name, and what the user adds. */
-static epg_code find_shown(const epg_run_state *self, const char *client, char ***installation, const char ***out,
-                           epg_error *err)
+static epg_code find_shown(const epg_run_state *self, const char *const *argv, const char *client, char ***installation,
+                           const char ***out, epg_error *err)
 {
     const epg_run_request *request = self->request;
-    char **argv = self->invocation.argv;
     size_t arguments = 0;
     size_t found = 0;
     EPG_TRY(epg_installation_find(argv[0], getenv("PATH"), installation, err));
@@ -75,6 +74,28 @@ static epg_code find_shown(const epg_run_state *self, const char *client, char *
     }
     *out = shown;
     return EPG_OK;
+}
+
+/* The command's argv with a python that is only a shim (pyenv's) replaced by the interpreter behind it: a shim needs
+ * more of the home than can be shown. The first text may be owned: `real`. */
+static const char **real_argv(const epg_run_state *self, char **real)
+{
+    char *const *argv = self->invocation.argv;
+    size_t count = 0;
+    while (argv[count] != NULL) {
+        count++;
+    }
+    const char **out = epg_alloc_array(count + 1, sizeof *out);
+    for (size_t i = 0; i < count; i++) {
+        out[i] = argv[i];
+    }
+    EPG_AUTO_FREE char *copy = epg_strdup(argv[0]);
+    const char *name = basename(copy);
+    if (strncmp(name, "python", 6) == 0 && name[6 + strspn(name + 6, "0123456789.")] == '\0' &&
+        epg_python_find(argv[0], real, NULL) == EPG_OK) {
+        out[0] = *real;
+    }
+    return out;
 }
 
 /* What holds for the Agent, for the Run's record. */
@@ -106,7 +127,9 @@ static epg_code open_agent(epg_run_state *self, epg_agent_start *start, const ch
     }
     char **installation = NULL;
     EPG_AUTO_FREE const char **shown = NULL;
-    epg_code code = find_shown(self, client, &installation, &shown, err);
+    EPG_AUTO_FREE char *real = NULL;
+    EPG_AUTO_FREE const char **argv = real_argv(self, &real);
+    epg_code code = find_shown(self, argv, client, &installation, &shown, err);
     if (code == EPG_OK) {
         epg_agent_sandbox sandbox = {.workspace = self->workspace,
                                      .writable = writable,
@@ -115,7 +138,7 @@ static epg_code open_agent(epg_run_state *self, epg_agent_start *start, const ch
                                      .read_only = shown,
                                      .network = self->request->agent_network,
                                      .limits = epg_agent_default_limits,
-                                     .argv = start->spawn->argv,
+                                     .argv = argv,
                                      .environment = start->spawn->environment,
                                      .search_path = start->spawn->search_path};
         start->sandbox = &sandbox;
