@@ -173,6 +173,16 @@ static double act_us(epg_policy *policy, epg_span observation, int acts)
     return ms_since(began) * 1e3 / acts;
 }
 
+/* The best of several rounds. */
+static double best_act_us(epg_policy *policy, epg_span observation, int acts)
+{
+    double best = 1e9;
+    for (int i = 0; i < ACT_ROUNDS / 4; i++) {
+        best = fmin(best, act_us(policy, observation, acts));
+    }
+    return best;
+}
+
 static void put_floats(epg_buffer *out)
 {
     epg_value_put_list(out, 4);
@@ -246,8 +256,8 @@ static void report_acts(void)
     EPG_AUTO_BUFFER entries = {0};
     put_pixels(&pixels);
     put_entries(&entries);
-    (void)printf("  84x84x3 bytes in                    %8.2f us\n", act_us(policy, epg_buffer_span(&pixels), 1000));
-    (void)printf("  a map of 2,000 entries in           %8.2f us\n", act_us(policy, epg_buffer_span(&entries), 200));
+    (void)printf("  84x84x3 bytes in                    %8.2f us\n", best_act_us(policy, epg_buffer_span(&pixels), 50));
+    (void)printf("  a map of 2,000 entries in           %8.2f us\n", best_act_us(policy, epg_buffer_span(&entries), 2));
     finish(policy);
     echo_end(&bare);
 }
