@@ -3,7 +3,6 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -19,6 +18,9 @@ typedef struct entry {
     bool below; /* of the root */
 } entry;
 
+/* The numbers that stand after the state in /proc/PID/stat, as far as they are needed. */
+enum { PARENT = 0, USER = 10, SYSTEM, CHILD_USER, CHILD_SYSTEM, FIELDS };
+
 /* /proc/PID/stat: after the name, which may hold anything, in parentheses. */
 static bool read_entry(const char *pid, entry *out)
 {
@@ -30,18 +32,22 @@ static bool read_entry(const char *pid, entry *out)
         return false;
     }
     text[size] = '\0';
-    const char *after = strrchr(text, ')');
-    int parent = 0;
-    unsigned long user = 0;
-    unsigned long system = 0;
-    long child_user = 0;
-    long child_system = 0;
-    if (after == NULL || sscanf(after + 1, " %*c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu %ld %ld", &parent,
-                                &user, &system, &child_user, &child_system) != 5) {
+    char *rest = strrchr(text, ')');
+    long long numbers[FIELDS] = {0};
+    if (rest == NULL || rest[1] != ' ' || rest[2] == '\0') {
         return false;
     }
-    *out = (entry){(pid_t)strtol(pid, NULL, 10), (pid_t)parent,
-                   (int64_t)user + (int64_t)system + child_user + child_system, false};
+    rest += 3; /* past the state, a letter */
+    for (size_t i = 0; i < FIELDS; i++) {
+        char *end = rest;
+        numbers[i] = strtoll(rest, &end, 10);
+        if (end == rest) {
+            return false;
+        }
+        rest = end;
+    }
+    long long ticks = numbers[USER] + numbers[SYSTEM] + numbers[CHILD_USER] + numbers[CHILD_SYSTEM];
+    *out = (entry){(pid_t)strtol(pid, NULL, 10), (pid_t)numbers[PARENT], ticks, false};
     return true;
 }
 

@@ -76,7 +76,7 @@ static epg_code check_fields(const check *on, const char *place, const json_t *o
     }
     const char *key = NULL;
     json_t *value = NULL;
-    json_t *walked = (json_t *)(uintptr_t)object;
+    json_t *walked = epg_json_unconst(object);
     json_object_foreach(walked, key, value)
     {
         const field *known = find_field(fields, count, key);
@@ -153,7 +153,7 @@ static epg_code check_template(const check *on, const char *place, const json_t 
                                epg_error *err)
 {
     EPG_AUTO_JSON *ignored = NULL;
-    if (epg_template_expand_json(text, known, (void *)(uintptr_t)on->document, &ignored, err) != EPG_OK) {
+    if (epg_template_expand_json(text, known, epg_json_unconst(on->document), &ignored, err) != EPG_OK) {
         return epg_fail_as(err, EPG_ERR_INVALID, "%s: %s: a placeholder that names nothing", on->what, place);
     }
     return EPG_OK;
@@ -161,7 +161,7 @@ static epg_code check_template(const check *on, const char *place, const json_t 
 
 static epg_code check_when(const check *on, const char *place, const json_t *object, epg_error *err)
 {
-    if (epg_condition_check(json_object_get(object, "when"), known_name, (void *)(uintptr_t)on->document, err) !=
+    if (epg_condition_check(json_object_get(object, "when"), known_name, epg_json_unconst(on->document), err) !=
         EPG_OK) {
         return epg_fail_within(err, "%s: %s", on->what, place);
     }

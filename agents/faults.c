@@ -104,13 +104,11 @@ epg_agent_fault epg_fault_classify(const json_t *errors, epg_patterns *patterns,
             return fault;
         }
     }
-    if (epg_pattern_matches(epg_patterns_get(patterns, common[0].pattern), message)) {
-        return common[0].fault;
-    }
-    if (of_status(status) != EPG_FAULT_NONE) {
-        return of_status(status);
-    }
-    for (size_t i = 1; i < EPG_COUNT(common); i++) {
+    /* A spent quota comes with the status of a rate limit: its words go before the status, all others after it. */
+    for (size_t i = 0; i < EPG_COUNT(common); i++) {
+        if (i == 1 && of_status(status) != EPG_FAULT_NONE) {
+            return of_status(status);
+        }
         const epg_pattern *pattern = epg_patterns_get(patterns, common[i].pattern);
         if (pattern != NULL && epg_pattern_matches(pattern, message)) {
             return common[i].fault;

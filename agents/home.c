@@ -93,7 +93,7 @@ static epg_code open_parent(int home, const char *path, int *out, const char **n
 static epg_code write_file(int home, const char *path, epg_span content, epg_error *err)
 {
     EPG_AUTO_CLOSE int parent = -1;
-    const char *name = NULL;
+    const char *name = path;
     EPG_TRY(open_parent(home, path, &parent, &name, err));
     return *name == '\0' ? EPG_OK : epg_file_write_atomic(parent, name, content, 0600, err);
 }

@@ -196,7 +196,7 @@ epg_code epg_probe_version(const epg_adapter *adapter, const char *executable, c
 bool epg_probe_tested(const epg_adapter *adapter, const char *version)
 {
     const json_t *tested = json_object_get(json_object_get(adapter->document, "version"), "tested");
-    for (size_t i = 0; i < json_array_size(tested); i++) {
+    for (size_t i = 0; version != NULL && i < json_array_size(tested); i++) {
         if (strcmp(json_string_value(json_array_get(tested, i)), version) == 0) {
             return true;
         }
@@ -219,7 +219,7 @@ void epg_check_report_free(epg_check_report *report)
 }
 
 /* Takes `text`. */
-static void add(epg_check_report *report, int state, const char *what, char *text)
+static void add(epg_check_report *report, epg_check_state state, const char *what, char *text)
 {
     report->lines = epg_grow_array(report->lines, report->count + 1, sizeof *report->lines);
     epg_check_line *line = &report->lines[report->count++];
@@ -255,7 +255,7 @@ static void check_need(const epg_agent_request *request, const json_t *need, epg
     const json_t *command = json_object_get(need, "command");
     const char *what = json_string_value(json_object_get(need, "what"));
     const char *minimum = json_string_value(json_object_get(need, "minimum"));
-    EPG_AUTO_JSON *rest = json_copy((json_t *)(uintptr_t)command);
+    EPG_AUTO_JSON *rest = json_copy(epg_json_unconst(command));
     (void)json_array_remove(rest, 0);
     EPG_AUTO_BUFFER output = {0};
     EPG_AUTO_PATTERN *pattern = NULL;
@@ -353,7 +353,7 @@ static void check_help(const epg_agent_request *request, const epg_invocation *i
     for (size_t i = 1; invocation->argv[i] != NULL; i++) {
         const char *word = invocation->argv[i];
         if (epg_pattern_once("--[a-z][a-z0-9-]*", true, epg_span_text(word)) &&
-            memmem(output.data, output.size, word, strlen(word)) == NULL) {
+            strstr(epg_buffer_cstr(&output), word) == NULL) {
             epg_buffer_format(&unknown, "%s%s", unknown.size > 0 ? " " : "", word);
         }
     }

@@ -30,9 +30,11 @@ epg_code epg_probe_version(const epg_adapter *adapter, const char *executable, c
 /* Is this version among those that the adapter was tested with? */
 bool epg_probe_tested(const epg_adapter *adapter, const char *version);
 
+typedef enum epg_check_state { EPG_CHECK_GOOD, EPG_CHECK_NOTE, EPG_CHECK_MISSING } epg_check_state;
+
 /* One thing that was looked at. */
 typedef struct epg_check_line {
-    enum { EPG_CHECK_GOOD, EPG_CHECK_NOTE, EPG_CHECK_MISSING } state;
+    epg_check_state state;
     char *what; /* "executable", "version", "login", ... */
     char *text;
 } epg_check_line;

@@ -112,7 +112,7 @@ static bool matches(const place *at, const json_t *conditions)
 {
     const char *path = NULL;
     json_t *expected = NULL;
-    json_t *walked = (json_t *)(uintptr_t)conditions;
+    json_t *walked = epg_json_unconst(conditions);
     json_object_foreach(walked, path, expected)
     {
         if (!value_matches(at, at_path(at, path), expected)) {
@@ -126,23 +126,23 @@ static bool matches(const place *at, const json_t *conditions)
 static json_t *resolve(const place *at, const json_t *described)
 {
     if (json_is_string(described)) {
-        return json_incref((json_t *)(uintptr_t)at_path(at, json_string_value(described)));
+        return json_incref(epg_json_unconst(at_path(at, json_string_value(described))));
     }
     const json_t *literal = json_object_get(described, "literal");
     if (literal != NULL) {
-        return json_incref((json_t *)(uintptr_t)literal);
+        return json_incref(epg_json_unconst(literal));
     }
     const json_t *first = json_object_get(described, "first");
     for (size_t i = 0; i < json_array_size(first); i++) {
         const json_t *value = at_path(at, json_string_value(json_array_get(first, i)));
         if (value != NULL && !json_is_null(value)) {
-            return json_incref((json_t *)(uintptr_t)value);
+            return json_incref(epg_json_unconst(value));
         }
     }
     const char *path = json_string_value(json_object_get(described, "path"));
     const json_t *value = path != NULL ? at_path(at, path) : NULL;
     if (!json_is_string(value)) {
-        return json_incref((json_t *)(uintptr_t)value);
+        return json_incref(epg_json_unconst(value));
     }
     epg_span text = epg_span_of(json_string_value(value), json_string_length(value));
     const json_t *pattern_text = json_object_get(described, "pattern");
@@ -157,7 +157,7 @@ static json_t *resolve(const place *at, const json_t *described)
     if (json_is_true(json_object_get(described, "json")) && epg_json_parse_lenient(text, "", &parsed, NULL) == EPG_OK) {
         return parsed;
     }
-    return json_incref((json_t *)(uintptr_t)value);
+    return json_incref(epg_json_unconst(value));
 }
 
 /* The text of a value: a string itself, a block its `text`, a list its blocks one after another, anything else as JSON.

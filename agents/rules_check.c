@@ -30,7 +30,7 @@ static epg_code check_keys(const json_t *object, const char *place, const char *
     }
     const char *key = NULL;
     json_t *value = NULL;
-    json_t *walked = (json_t *)(uintptr_t)object;
+    json_t *walked = epg_json_unconst(object);
     json_object_foreach(walked, key, value)
     {
         if (!one_of(key, names, count)) {
@@ -123,7 +123,7 @@ static epg_code check_match(const json_t *match, const char *place, epg_error *e
     }
     const char *path = NULL;
     json_t *expected = NULL;
-    json_t *walked = (json_t *)(uintptr_t)match;
+    json_t *walked = epg_json_unconst(match);
     json_object_foreach(walked, path, expected)
     {
         EPG_AUTO_FREE char *inner = epg_format("%s.%s", place, path);

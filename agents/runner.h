@@ -36,21 +36,21 @@ typedef struct epg_agent epg_agent;
 epg_code epg_agent_open(const epg_agent_start *start, epg_agent **out, epg_error *err);
 
 enum { EPG_AGENT_FDS = 3 };
-size_t epg_agent_poll_fds(const epg_agent *agent, struct pollfd *fds, size_t room);
+size_t epg_agent_poll_fds(const epg_agent *self, struct pollfd *fds, size_t room);
 /* Takes what it wrote and what became of it. PUBLICATION when the logs can't be written. */
-epg_code epg_agent_turn(epg_agent *agent, epg_error *err);
+epg_code epg_agent_turn(epg_agent *self, epg_error *err);
 
-bool epg_agent_exited(const epg_agent *agent, epg_exit *how); /* the command itself has ended */
-bool epg_agent_finished(const epg_agent *agent);              /* and nothing of its tree is left */
-int64_t epg_agent_last_output(const epg_agent *agent);        /* monotonic time; the start when it never wrote */
-pid_t epg_agent_tree(const epg_agent *agent);                 /* the process that all of its tree is below */
-pid_t epg_agent_pid(const epg_agent *agent);
+bool epg_agent_exited(const epg_agent *self, epg_exit *how); /* the command itself has ended */
+bool epg_agent_finished(const epg_agent *self);              /* and nothing of its tree is left */
+int64_t epg_agent_last_output(const epg_agent *self);        /* monotonic time; the start when it never wrote */
+pid_t epg_agent_tree(const epg_agent *self);                 /* the process that all of its tree is below */
+pid_t epg_agent_pid(const epg_agent *self);
 
 /* The box that it runs in; NULL without a sandbox. */
-const epg_agent_box *epg_agent_boxed(const epg_agent *agent);
+const epg_agent_box *epg_agent_boxed(const epg_agent *self);
 
-void epg_agent_terminate(epg_agent *agent, int64_t grace_ns); /* SIGTERM to the tree, SIGKILL after the grace */
-void epg_agent_kill(epg_agent *agent);
+void epg_agent_terminate(epg_agent *self, int64_t grace_ns); /* SIGTERM to the tree, SIGKILL after the grace */
+void epg_agent_kill(epg_agent *self);
 
 typedef struct epg_agent_end {
     epg_exit exit;
@@ -62,6 +62,6 @@ typedef struct epg_agent_end {
 } epg_agent_end;
 
 /* Blocks until its tree is gone (killing what is left), takes the last output, completes the logs, frees. */
-epg_code epg_agent_close(epg_agent *agent, epg_agent_end *out, epg_error *err);
+epg_code epg_agent_close(epg_agent *self, epg_agent_end *out, epg_error *err);
 
 #endif

@@ -78,7 +78,7 @@ static epg_code expand_object(const json_t *value, epg_lookup *lookup, void *con
 {
     const char *key = NULL;
     json_t *item = NULL;
-    json_t *object = (json_t *)(uintptr_t)value;
+    json_t *object = epg_json_unconst(value);
     json_object_foreach(object, key, item)
     {
         EPG_AUTO_BUFFER name = {0};

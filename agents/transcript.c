@@ -104,7 +104,7 @@ static bool within_depth(const json_t *value, unsigned left)
     }
     const char *key = NULL;
     json_t *item = NULL;
-    json_t *walked = (json_t *)(uintptr_t)value;
+    json_t *walked = epg_json_unconst(value);
     json_object_foreach(walked, key, item)
     {
         if (!within_depth(item, left - 1)) {
@@ -547,9 +547,8 @@ void epg_transcript_end(epg_transcript *t, int exit_code, int signal, epg_buffer
     json_object_set_new(fields, "fault", json_string(epg_agent_fault_name(t->error.fault)));
     json_object_set_new(fields, "cut", json_boolean(t->counts.cut));
     json_object_set_new(fields, "lines", json_integer((json_int_t)t->counts.lines));
-    json_object_set_new(
-        fields, "lines_not_understood",
-        json_integer((json_int_t)(t->counts.broken_lines + t->counts.unknown_lines + t->counts.long_lines)));
+    uint64_t passed_over = t->counts.broken_lines + t->counts.unknown_lines + t->counts.long_lines;
+    json_object_set_new(fields, "lines_not_understood", json_integer((json_int_t)passed_over));
     emit(t, "end", fields);
 }
 

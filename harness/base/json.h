@@ -10,6 +10,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "base/buffer.h"
 #include "base/error.h"
@@ -18,6 +19,14 @@
 epg_code epg_json_parse(epg_span text, const char *what, json_t **out, epg_error *err);
 /* As above without the refusal of duplicate keys (the last wins), for what foreign peers send. */
 epg_code epg_json_parse_lenient(epg_span text, const char *what, json_t **out, epg_error *err);
+
+/* jansson walks and counts references through plain pointers only: for walking a value that is only read. */
+static inline json_t *epg_json_unconst(const json_t *value)
+{
+    json_t *same;
+    memcpy(&same, &value, sizeof same);
+    return same;
+}
 
 void epg_json_cleanup(json_t **value);
 #define EPG_AUTO_JSON EPG_CLEANUP(epg_json_cleanup) json_t
