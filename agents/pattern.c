@@ -83,5 +83,5 @@ bool epg_pattern_capture(const epg_pattern *pattern, epg_span text, const char *
 bool epg_pattern_once(const char *pattern, bool whole, epg_span text)
 {
     EPG_CLEANUP(epg_pattern_cleanup) epg_pattern *compiled = NULL;
-    return epg_pattern_new(pattern, whole, &compiled, NULL) == EPG_OK && match(compiled, text);
+    return epg_pattern_new(pattern, whole, &compiled, NULL) == EPG_OK && compiled != NULL && match(compiled, text);
 }

@@ -10,7 +10,6 @@
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <string.h>
 
 #include "base/buffer.h"
 #include "base/error.h"
@@ -23,9 +22,11 @@ epg_code epg_json_parse_lenient(epg_span text, const char *what, json_t **out, e
 /* jansson walks and counts references through plain pointers only: for walking a value that is only read. */
 static inline json_t *epg_json_unconst(const json_t *value)
 {
-    json_t *same;
-    memcpy(&same, &value, sizeof same);
-    return same;
+    const union {
+        const json_t *given;
+        json_t *plain;
+    } same = {value};
+    return same.plain;
 }
 
 void epg_json_cleanup(json_t **value);
