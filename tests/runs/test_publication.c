@@ -522,8 +522,8 @@ START_TEST(the_newest_is_kept_though_it_is_over_the_limit)
     submit_well();
     submit_well();
     EPG_AUTO_JSON *retention = read_json("workspace/feedback/retention.json");
-    ck_assert(json_is_true(json_object_get(own, "over_limit_to_preserve_latest")));
-    ck_assert_int_eq(json_integer_value(json_object_get(own, "retained_bytes_across_host_and_workspace")), 32);
+    ck_assert(json_is_true(json_object_get(retention, "over_limit_to_preserve_latest")));
+    ck_assert_int_eq(json_integer_value(json_object_get(retention, "retained_bytes_across_host_and_workspace")), 32);
     expect_mode("submissions/submission-000002/artifacts/bulk/frames.bin", S_IFREG | 0444);
     test_host_close(&host);
 }
@@ -571,7 +571,7 @@ START_TEST(retention_goes_on_from_what_is_on_disk)
     ck_assert_uint_eq(epg_retention_bytes(host.retention), 64);
     submit_well();
     EPG_AUTO_JSON *retention = read_json("workspace/feedback/retention.json");
-    ck_assert_uint_eq(json_array_size(json_object_get(own, "evicted_submission_ids")), 2);
+    ck_assert_uint_eq(json_array_size(json_object_get(retention, "evicted_submission_ids")), 2);
     test_host_close(&host);
 }
 END_TEST
