@@ -22,6 +22,7 @@ static const epg_command commands[] = {
     {"help", NULL, cmd_help},
     {"list", "tell the Runs below a directory", epg_cmd_list},
     {"log", "tell what a Run submitted, one line a submission", epg_cmd_log},
+    {"report", "write a page that shows Runs", epg_cmd_report},
     {"resume", "go on with a Run that was cut off", epg_cmd_resume},
     {"program", "tell what a snapshot of a Program's directory would be", epg_cmd_program},
     {"run", "let an Agent improve a Program, and measure what came of it", epg_cmd_run},
