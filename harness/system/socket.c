@@ -1,11 +1,13 @@
 #include "system/socket.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -44,6 +46,53 @@ static char *choose_directory(epg_error *err)
     return directory;
 }
 
+/* True when nobody listens at `path`: not in our network namespace, which the kernel's list tells without touching the
+ * socket, nor in another's, which only a connection tells. */
+static bool is_deserted(const char *path, const epg_buffer *listeners)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    if (strlen(path) >= sizeof address.sun_path || strstr(epg_buffer_cstr(listeners), path) != NULL) {
+        return false;
+    }
+    memcpy(address.sun_path, path, strlen(path) + 1);
+    EPG_AUTO_CLOSE int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    return fd >= 0 && connect(fd, (const struct sockaddr *)&address, sizeof address) != 0 && errno == ECONNREFUSED;
+}
+
+static bool is_session_directory(int base, const char *name)
+{
+    enum { NAME_SIZE = sizeof "epg-0123456789abcdef" - 1 };
+    struct stat info;
+    return strlen(name) == NAME_SIZE && strncmp(name, "epg-", 4) == 0 &&
+           strspn(name + 4, "0123456789abcdef") == NAME_SIZE - 4 &&
+           fstatat(base, name, &info, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(info.st_mode) && info.st_uid == geteuid() &&
+           (info.st_mode & 07777) == 0700;
+}
+
+/* What killed Hosts have left is taken away by the next one; bounded, and nothing depends on it. */
+static void sweep(const char *directory)
+{
+    enum { NAMES_MAX = 4096, LIST_MAX = 16 * 1024 * 1024 };
+    EPG_AUTO_BUFFER listeners = {0};
+    EPG_AUTO_FREE char *base = epg_strndup(directory, (size_t)(strrchr(directory, '/') - directory));
+    EPG_AUTO_CLOSE int list = open("/proc/net/unix", O_RDONLY | O_CLOEXEC);
+    DIR *listing = opendir(base);
+    if (listing == NULL || list < 0 || epg_file_read_fd(list, "sockets", LIST_MAX, &listeners, NULL) != EPG_OK) {
+        if (listing != NULL) {
+            (void)closedir(listing);
+        }
+        return;
+    }
+    const struct dirent *entry = NULL;
+    for (int i = 0; i < NAMES_MAX && (entry = readdir(listing)) != NULL; i++) {
+        EPG_AUTO_FREE char *path = epg_format("%s/%s/%s", base, entry->d_name, socket_name);
+        if (is_session_directory(dirfd(listing), entry->d_name) && is_deserted(path, &listeners)) {
+            epg_socket_remove(epg_format("%s/%s", base, entry->d_name), EPG_TAKE(path));
+        }
+    }
+    (void)closedir(listing);
+}
+
 static int listen_at(const char *path)
 {
     EPG_AUTO_CLOSE int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -66,6 +115,7 @@ epg_code epg_socket_listen(int *fd, char **directory, char **path, epg_error *er
         epg_socket_remove(made, whole);
         return code;
     }
+    sweep(made);
     *fd = listener;
     *directory = made;
     *path = whole;

@@ -144,6 +144,30 @@ START_TEST(a_full_queue_ends_at_the_deadline)
 }
 END_TEST
 
+START_TEST(what_a_killed_host_left_is_removed_by_the_next)
+{
+    epg_error err;
+    int first = -1;
+    int second = -1;
+    char *directory = NULL;
+    char *path = NULL;
+    epg_assert_ok(epg_socket_listen(&first, &directory, &path, &err), &err);
+    char *next_directory = NULL;
+    char *next_path = NULL;
+    epg_assert_ok(epg_socket_listen(&second, &next_directory, &next_path, &err), &err);
+    ck_assert_int_eq(access(path, F_OK), 0); /* a living Host's stays */
+    (void)close(first);                      /* as a kill does: the socket lies there, nobody listens */
+    (void)close(second);
+    epg_socket_remove(next_directory, next_path);
+    epg_assert_ok(epg_socket_listen(&second, &next_directory, &next_path, &err), &err);
+    ck_assert_int_ne(access(directory, F_OK), 0);
+    free(directory);
+    free(path);
+    (void)close(second);
+    epg_socket_remove(next_directory, next_path);
+}
+END_TEST
+
 static Suite *socket_suite(void)
 {
     Suite *suite = suite_create("system socket");
@@ -151,6 +175,7 @@ static Suite *socket_suite(void)
     tcase_add_checked_fixture(tests, set_up, tear_down);
     tcase_set_timeout(tests, 120);
     tcase_add_test(tests, a_listener_is_private_and_is_removed_whole);
+    tcase_add_test(tests, what_a_killed_host_left_is_removed_by_the_next);
     tcase_add_loop_test(tests, a_runtime_directory_of_no_use_is_passed_over, 0, 4);
     tcase_add_test(tests, a_socket_that_is_not_there_is_told_at_once);
     tcase_add_test(tests, a_full_queue_ends_at_the_deadline);
