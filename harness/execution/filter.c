@@ -364,6 +364,7 @@ static const char *const refused[] = {
     "adjtimex",
     "afs_syscall",
     "bpf",
+    "capset",
     "chroot",
     "clock_adjtime",
     "clock_adjtime64",
