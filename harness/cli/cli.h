@@ -26,6 +26,7 @@ epg_command_run epg_cmd_benchmark;
 epg_command_run epg_cmd_checkout;
 epg_command_run epg_cmd_compare;
 epg_command_run epg_cmd_diff;
+epg_command_run epg_cmd_doctor;
 epg_command_run epg_cmd_evaluate;
 epg_command_run epg_cmd_export;
 epg_command_run epg_cmd_finish;

@@ -16,6 +16,7 @@ static const epg_command commands[] = {
     {"checkout", "write a submission's Program into a directory", epg_cmd_checkout},
     {"compare", "rank Runs of one Benchmark by held-out score", epg_cmd_compare},
     {"diff", "tell what changed from one submission to another", epg_cmd_diff},
+    {"doctor", "tell what works on this machine, what does not, and what to do", epg_cmd_doctor},
     {"evaluate", "evaluate a Program over a deterministic plan of Episodes", epg_cmd_evaluate},
     {"export", "write a Run's trajectory for other tools", epg_cmd_export},
     {"finish", "hand over candidates for a Run whose Agent did not", epg_cmd_finish},

@@ -268,7 +268,7 @@ epg_code epg_agent_box_open(const epg_agent_sandbox *what, epg_agent_box **out, 
     epg_code code = fill(self, what, err);
     if (code != EPG_OK) {
         epg_agent_box_close(self);
-        return code;
+        return code == EPG_ERR_UNAVAILABLE ? epg_fail_within(err, "containment unavailable") : code;
     }
     *out = self;
     return EPG_OK;

@@ -81,8 +81,7 @@ epg_code epg_tools_find(char **directory, epg_error *err)
             }
         }
     }
-    return epg_fail(err, EPG_ERR_UNAVAILABLE,
-                    "containment unavailable: " EPG_CONTAIN " is not in %s: install evopolicygym again",
+    return epg_fail(err, EPG_ERR_UNAVAILABLE, EPG_CONTAIN " is not in %s: install evopolicygym again",
                     EPG_LIBEXEC_DIRECTORY);
 }
 
@@ -115,8 +114,7 @@ static epg_code choose_user(epg_box_role role, uint32_t *out, epg_error *err)
     }
     if (most < 2000) {
         return epg_fail(err, EPG_ERR_UNAVAILABLE,
-                        "containment unavailable: root can't become another user here (see /proc/self/uid_map): run as "
-                        "an ordinary user");
+                        "root can't become another user here (/proc/self/uid_map): run as an ordinary user");
     }
     unsigned long long half = most / 2;
     *out = (uint32_t)(half + ((unsigned long long)getpid() * 2 + (role == EPG_BOX_AGENT)) % (half - 100));
@@ -266,8 +264,7 @@ epg_code epg_box_open(epg_box *box, epg_box_role role, epg_error *err)
     *box = (epg_box){.ready = -1, .messages = -1};
     EPG_AUTO_FREE char *bwrap = find_in_path("bwrap");
     if (bwrap == NULL) {
-        return epg_fail(err, EPG_ERR_UNAVAILABLE,
-                        "containment unavailable: bwrap is not installed: install bubblewrap (apt install bubblewrap)");
+        return epg_fail(err, EPG_ERR_UNAVAILABLE, "bwrap is not installed");
     }
     if (geteuid() == 0) {
         EPG_TRY(choose_user(role, &box->drop, err));

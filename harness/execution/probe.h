@@ -26,6 +26,10 @@ epg_code epg_containment_probe(const epg_execution *execution, bool forked, epg_
 /* The first check that does not hold, NULL when all do. */
 const epg_probe_check *epg_containment_miss(const epg_probe *probe);
 
+/* What a user of this machine can do so that sandboxes can be made here: one line, found by looking at the usual
+ * reasons (a kernel setting, AppArmor's rule, a container). Caller frees. */
+char *epg_containment_advice(void);
+
 /* Looks at a process from outside: its filters (at least `filters`), no_new_privs, capabilities, user, and PID
  * namespaces (`depth` below ours). INVALID with what is wrong. */
 epg_code epg_containment_look(pid_t pid, unsigned filters, unsigned depth, epg_error *err);

@@ -154,7 +154,7 @@ epg_code epg_sandbox_start(const epg_execution *execution, epg_guest_mode mode, 
     epg_code code = epg_box_await(&box, epg_deadline_after_seconds(START_SECONDS), err);
     if (code != EPG_OK) {
         epg_process_end(&process, 0, NULL);
-        return epg_fail_as(err, EPG_ERR_EXECUTION, "containment");
+        return epg_fail_as(err, EPG_ERR_EXECUTION, "sandbox of Policies");
     }
     *out = process;
     *inside_pid = box.pid;
@@ -200,19 +200,16 @@ static epg_code confine(const epg_execution *execution, epg_guest_mode mode, con
             epg_containment_look(hold->pid, cell ? CELL_FILTERS : PLAIN_FILTERS, cell ? CELL_DEPTH : PLAIN_DEPTH, err);
     }
     hold->contained = true;
-    return code == EPG_OK ? EPG_OK : epg_fail_as(err, EPG_ERR_EXECUTION, "containment");
+    return code == EPG_OK ? EPG_OK : epg_fail_as(err, EPG_ERR_EXECUTION, "sandbox of Policies");
 }
 
 static epg_code refused(const epg_probe *probe, epg_error *err)
 {
     const epg_probe_check *miss = epg_containment_miss(probe);
-    if (miss == NULL) {
-        return EPG_OK;
-    }
-    return epg_fail(err, EPG_ERR_UNAVAILABLE,
-                    "containment unavailable: %s: %s; see 'evopolicygym doctor', or accept no containment with "
-                    "--execution process --allow-unsafe-process",
-                    miss->name, miss->detail);
+    return miss == NULL
+               ? EPG_OK
+               : epg_fail(err, EPG_ERR_UNAVAILABLE, "containment unavailable: %s: %s (see 'evopolicygym doctor')",
+                          miss->name, miss->detail);
 }
 
 /* Cells, or else a sandbox for each. */
@@ -222,12 +219,16 @@ static epg_code check(const epg_execution *execution, epg_error *err)
     if (epg_containment_probe(execution, true, &probe, NULL) == EPG_OK) {
         return refused(&probe, err);
     }
-    epg_code code = epg_containment_probe(execution, false, &probe, err);
-    if (code != EPG_OK) {
-        return code == EPG_ERR_UNAVAILABLE ? epg_fail_within(err, "containment unavailable (see 'evopolicygym doctor')")
-                                           : code;
+    epg_error why = {.text = ""};
+    epg_code code = epg_containment_probe(execution, false, &probe, &why);
+    if (code == EPG_OK) {
+        return refused(&probe, err);
     }
-    return refused(&probe, err);
+    if (code == EPG_ERR_UNAVAILABLE) {
+        EPG_AUTO_FREE char *advice = epg_containment_advice();
+        return epg_fail(err, code, "containment unavailable: %s; %s", why.text, advice);
+    }
+    return epg_fail(err, code, "%s", why.text);
 }
 
 static void describe(const epg_execution *execution, epg_json_writer *writer)

@@ -1,6 +1,7 @@
 /* The last steps before a command, in the sandbox. See inside.h. */
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -90,6 +91,9 @@ int epg_contain_inside(int argc, char **argv)
         errno = EINVAL;
         return failed("inside");
     }
+    (void)signal(SIGTERM, SIG_DFL);
+    (void)signal(SIGINT, SIG_DFL);
+    (void)signal(SIGHUP, SIG_DFL);
     if (preload != NULL && setenv("LD_PRELOAD", preload, 1) != 0) {
         return failed("setenv");
     }

@@ -243,6 +243,15 @@ static int drop(const outside *self, pid_t parent)
     return 0;
 }
 
+/* A tree is asked to end by SIGTERM to every process of it. bwrap would end at once and take the command with it, which
+ * is to have its time: so this signal is not for bwrap; `contain inside` lets it in again. */
+static void leave_signals_to_the_command(void)
+{
+    (void)signal(SIGTERM, SIG_IGN);
+    (void)signal(SIGINT, SIG_IGN);
+    (void)signal(SIGHUP, SIG_IGN);
+}
+
 static void prefer_as_victim(void)
 {
     int file = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
@@ -261,11 +270,13 @@ int epg_contain_outside(int argc, char **argv)
         errno = EINVAL;
         return epg_contain_failed("outside");
     }
+    int command = open(self.command[0], O_PATH | O_CLOEXEC);
     int code = self.drop != 0 ? stage_all(&self) : 0;
     if (code == 0) {
         code = join_all(&self);
     }
     prefer_as_victim();
+    leave_signals_to_the_command();
     (void)setrlimit(RLIMIT_CORE, &none);
     (void)umask(022);
     if (code == 0) {
@@ -277,6 +288,8 @@ int epg_contain_outside(int argc, char **argv)
     if (code != 0) {
         return code;
     }
+    /* By its descriptor: it may lie where the user that we are now can't go. A script needs its path. */
+    (void)syscall(SYS_execveat, command, "", self.command, environ, AT_EMPTY_PATH);
     (void)execv(self.command[0], self.command);
     return epg_contain_failed(self.command[0]);
 }

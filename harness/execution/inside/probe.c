@@ -182,8 +182,7 @@ static void check_files(void)
     static const char *const written[] = {"/epg-probe", "/usr/epg-probe", "/etc/epg-probe", "/dev/epg-probe",
                                           EPG_INSIDE_DIRECTORY "/epg-probe"};
     static const char *const settings[] = {"/proc/sys/kernel/core_pattern", "/proc/sys/kernel/hostname",
-                                           "/proc/sys/vm/drop_caches",      "/proc/sys/fs/file-max",
-                                           "/proc/sysrq-trigger",           "/proc/sys/kernel/ns_last_pid"};
+                                           "/proc/sys/vm/drop_caches", "/proc/sys/fs/file-max", "/proc/sysrq-trigger"};
     for (size_t i = 0; i < sizeof written / sizeof written[0]; i++) {
         int fd = open(written[i], O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
         if (fd >= 0) {
