@@ -18,6 +18,7 @@ void epg_cli_agent_free(epg_cli_agent *agent)
     free(agent->executable);
     free(agent->login_directory);
     free(agent->version);
+    epg_texts_free(agent->command);
     *agent = (epg_cli_agent){0};
 }
 

@@ -38,6 +38,7 @@ typedef struct epg_cli_agent {
     char *executable;      /* --agent-executable; NULL: the adapter's own */
     char *login_directory; /* --agent-home, absolute; NULL: none */
     char *version;         /* what the program says of itself; NULL: not asked, or it tells none */
+    char **command;        /* the user's own, NULL-terminated, set by who has it; NULL: none */
     bool private_home;
     epg_agent_request request; /* for the caller's own use */
 } epg_cli_agent;

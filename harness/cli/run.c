@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/text.h"
@@ -21,7 +22,8 @@ static const char usage[] =
     "       evopolicygym run RUN --benchmark SPEC --program DIR [OPTIONS] -- AGENT-COMMAND...\n\n"
     "Runs an Agent in a workspace of its own until it finishes, its time is over, or it ends; then selects on\n"
     "hidden Validation, measures on held-out Assessment, and leaves the whole record in the new directory RUN.\n"
-    "The task text reaches the command as {instructions} in an argument, or in workspace/instructions.md.";
+    "The Agent works in RUN/workspace; a word of its command that names a file from here (with a '/') is made\n"
+    "absolute. The task text reaches the command as {instructions} in an argument, or in workspace/instructions.md.";
 static const char examples[] =
     "  evopolicygym run out/first --benchmark cartpole --program programs/examples/cartpole \\\n"
     "      --episode-budget 60 --validation-episodes 20 --assessment-episodes 50 \\\n"
@@ -31,6 +33,19 @@ static const char examples[] =
     "  evopolicygym run out/second -b cartpole -p my-program -- my-agent --task '{instructions}'\n";
 
 enum { CONFIG_MAX = 1024 * 1024 };
+
+/* The Agent works in its workspace: a word of its command that names a file from here is made absolute. */
+static char **absolute_words(const char *const *words, size_t count)
+{
+    char **out = epg_alloc_array(count + 1, sizeof *out);
+    for (size_t i = 0; i < count; i++) {
+        struct stat info;
+        bool relative = words[i][0] != '/' && strchr(words[i], '/') != NULL;
+        out[i] = relative && stat(words[i], &info) == 0 && S_ISREG(info.st_mode) ? realpath(words[i], NULL) : NULL;
+        out[i] = out[i] != NULL ? out[i] : epg_strdup(words[i]);
+    }
+    return out;
+}
 
 static epg_code read_agent(epg_options *options, epg_cli_agent *agent, epg_run_request *request, epg_error *err)
 {
@@ -48,7 +63,8 @@ static epg_code read_agent(epg_options *options, epg_cli_agent *agent, epg_run_r
     epg_cli_agent_request(agent, &request->agent);
     request->agent_private_home = agent->private_home;
     request->agent_login = agent->login_directory;
-    request->agent.command = options->rest;
+    agent->command = absolute_words(options->rest, options->rest_count);
+    request->agent.command = (const char *const *)agent->command;
     request->agent.command_count = options->rest_count;
     const epg_option *inherit = epg_option_find(options, "inherit");
     const epg_option *secret = epg_option_find(options, "secret");
