@@ -26,8 +26,8 @@ typedef struct epg_run_request {
     bool agent_private_home; /* the Agent gets a home of the Run's own, RUN/agent/home, removed when it has ended */
     const char *agent_login; /* a home whose login is copied into that; NULL: none */
     epg_profile agent_profile;
-    epg_network agent_network;       /* in the sandbox */
-    const char *const *agent_shown;  /* further paths that the Agent sees read-only in the sandbox */
+    epg_network agent_network;      /* in the sandbox */
+    const char *const *agent_shown; /* further paths that the Agent sees read-only in the sandbox */
     size_t agent_shown_count;
     uint64_t best_on_exit; /* an Agent that ended without finish: hand over its K best; 0: no */
     epg_progress_mode progress;

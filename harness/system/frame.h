@@ -22,8 +22,8 @@ typedef struct epg_frame {
 
 typedef struct epg_channel {
     int in;
-    int out;          /* may equal `in` for a socket */
-    int cancel;       /* a descriptor that ends any wait with INTERRUPTED when it is readable; -1: none; not owned */
+    int out;           /* may equal `in` for a socket */
+    int cancel;        /* a descriptor that ends any wait with INTERRUPTED when it is readable; -1: none; not owned */
     size_t body_limit; /* largest body accepted from the peer */
     epg_buffer input;
     size_t consumed; /* bytes at the front of `input` that belong to frames handed out already */
@@ -43,7 +43,8 @@ typedef enum epg_frame_fault {
 void epg_channel_open(epg_channel *channel, int in, int out, size_t body_limit); /* takes both descriptors */
 void epg_channel_close(epg_channel *channel);
 
-/* Sends one frame whole. TIMEOUT: the peer did not take it in time (the channel is then unusable); CLOSED: it is gone. */
+/* Sends one frame whole. TIMEOUT: the peer did not take it in time (the channel is then unusable); CLOSED: it is gone.
+ */
 epg_code epg_channel_send(epg_channel *channel, uint8_t type, uint32_t sequence, epg_span body, int64_t deadline,
                           epg_error *err);
 /* As send, with a body in two parts that are not joined in memory. */

@@ -35,13 +35,13 @@ int epg_io_fsync(int fd);
 int epg_io_fdatasync(int fd);
 int epg_io_rename(int from_dir, const char *from, int to_dir, const char *to);
 int epg_io_rename_new(int from_dir, const char *from, int to_dir, const char *to); /* EEXIST when `to` exists */
-int epg_io_mkdir(int dir, const char *path, mode_t mode);           /* the mode is set in full, umask or not */
+int epg_io_mkdir(int dir, const char *path, mode_t mode); /* the mode is set in full, umask or not */
 int epg_io_unlink(int dir, const char *path, int flags);
 int epg_io_fchmod(int fd, mode_t mode);
-int epg_io_chmod(int dir, const char *path, mode_t mode);           /* never through a link at the last part */
+int epg_io_chmod(int dir, const char *path, mode_t mode); /* never through a link at the last part */
 int epg_io_ftruncate(int fd, off_t size);
 int epg_io_symlink(const char *target, int dir, const char *path);
-int epg_io_bind_unix(int fd, const char *path, mode_t mode);        /* a Unix socket at an absolute path */
+int epg_io_bind_unix(int fd, const char *path, mode_t mode); /* a Unix socket at an absolute path */
 
 /* A point between two durable steps that this project does not write itself (before and after a libgit2 call). */
 int epg_io_boundary(const char *name);

@@ -47,9 +47,9 @@ void epg_io_log_symlink(const char *target, int dir, const char *path);
 void epg_io_log_boundary(const char *name);
 
 /* Does a call until it is not interrupted. */
-#define EPG_IO_RETRY(result, expression)      \
-    do {                                      \
-        (result) = (expression);              \
+#define EPG_IO_RETRY(result, expression)                                                                               \
+    do {                                                                                                               \
+        (result) = (expression);                                                                                       \
     } while ((result) < 0 && errno == EINTR)
 
 #endif

@@ -353,7 +353,9 @@ static bool start_command(monitor *self, epg_error *err)
     for (size_t i = 0; i < self->spawn.fd_count; i++) {
         (void)close(self->spawn.fds[i].from); /* so that the command's end closes them */
     }
-    (void)chdir("/");
+    if (chdir("/") != 0) {
+        return true; /* it only keeps a directory from being unmounted */
+    }
     return true;
 }
 

@@ -1,7 +1,8 @@
 /* Processes: start one with exact descriptors and environment, learn of its end by pidfd, end it, reap it.
  *
  * Whoever starts a process ends it. No SIGCHLD handler is needed: a child's end is a readable pidfd. The child gets the
- * default signal dispositions, an empty signal mask, PDEATHSIG SIGKILL where asked, and no descriptor but those named. */
+ * default signal dispositions, an empty signal mask, PDEATHSIG SIGKILL where asked, and no descriptor but those named.
+ */
 #ifndef EPG_SYSTEM_PROCESS_H
 #define EPG_SYSTEM_PROCESS_H
 
@@ -20,10 +21,10 @@ typedef struct epg_fd_map {
 typedef struct epg_spawn {
     const char *const *argv;        /* argv[0] is looked up in `search_path` when it has no '/' */
     const char *const *environment; /* NAME=value, NULL-terminated; NULL: empty */
-    const char *search_path;        /* a PATH for argv[0], its absolute entries count; NULL: argv[0] is a path (seen from
-                                     * the working directory when it is relative) */
-    int working_directory;          /* descriptor, or -1: ours */
-    const epg_fd_map *fds;          /* 0, 1 and 2 are /dev/null unless mapped */
+    const char *search_path; /* a PATH for argv[0], its absolute entries count; NULL: argv[0] is a path (seen from
+                              * the working directory when it is relative) */
+    int working_directory;   /* descriptor, or -1: ours */
+    const epg_fd_map *fds;   /* 0, 1 and 2 are /dev/null unless mapped */
     size_t fd_count;
     bool new_session;
     bool die_with_parent;
@@ -47,7 +48,8 @@ bool epg_process_running(const epg_process *process);
 void epg_process_signal(const epg_process *process, int signal); /* through the pidfd: never another process */
 /* Waits for the end, reaps and closes the pidfd (it is -1 then). TIMEOUT leaves it as it is. `out` may be NULL. */
 epg_code epg_process_wait(epg_process *process, int64_t deadline, epg_exit *out, epg_error *err);
-/* SIGTERM when `grace_deadline` is ahead, SIGKILL after it, reap. Nothing when it was reaped already; `out` may be NULL. */
+/* SIGTERM when `grace_deadline` is ahead, SIGKILL after it, reap. Nothing when it was reaped already; `out` may be
+ * NULL. */
 void epg_process_end(epg_process *process, int64_t grace_deadline, epg_exit *out);
 
 /* What ending a tree took, for the Run's evidence. */
