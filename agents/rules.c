@@ -242,6 +242,17 @@ static bool integer_member(const place *at, const json_t *spec, const char *key,
     return true;
 }
 
+/* A report over this is taken for none: nobody pays so much, and sums of the rest stay finite. */
+static bool cost_member(const place *at, const json_t *spec, double *out)
+{
+    double number = 0;
+    if (!sum_member(at, spec, "cost", &number) || number > 1e15) {
+        return false;
+    }
+    *out = number;
+    return true;
+}
+
 static bool tokens_member(const place *at, const json_t *spec, const char *key, uint64_t *out)
 {
     double number = 0;
@@ -265,7 +276,7 @@ static void fill_usage(const place *at, const json_t *spec, epg_event *event)
     (void)tokens_member(at, spec, "cached_input", &event->tokens.cached_input);
     (void)tokens_member(at, spec, "cache_write", &event->tokens.cache_write);
     (void)tokens_member(at, spec, "reasoning", &event->tokens.reasoning);
-    event->has_cost = sum_member(at, spec, "cost", &event->cost);
+    event->has_cost = cost_member(at, spec, &event->cost);
 }
 
 static void fill(const place *at, const json_t *spec, epg_event *event)

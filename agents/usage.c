@@ -15,10 +15,17 @@ static uint64_t hash_of(epg_span key, epg_count kind)
     return hash | 1;
 }
 
+/* Never wraps, so that no report makes a sum smaller; input and output together still fit. */
+static uint64_t more(uint64_t a, uint64_t b)
+{
+    const uint64_t most = INT64_MAX / 2;
+    return a > most || b > most - a ? most : a + b;
+}
+
 static epg_tokens plus(epg_tokens a, epg_tokens b)
 {
-    return (epg_tokens){a.input + b.input, a.cached_input + b.cached_input, a.cache_write + b.cache_write,
-                        a.output + b.output, a.reasoning + b.reasoning};
+    return (epg_tokens){more(a.input, b.input), more(a.cached_input, b.cached_input),
+                        more(a.cache_write, b.cache_write), more(a.output, b.output), more(a.reasoning, b.reasoning)};
 }
 
 static uint64_t less(uint64_t a, uint64_t b)

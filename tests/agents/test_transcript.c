@@ -238,6 +238,24 @@ START_TEST(counts_are_not_added_twice_and_not_promised)
 }
 END_TEST
 
+START_TEST(absurd_costs_and_counts_stay_numbers)
+{
+    play on;
+    begin(&on, "opencode");
+    const char *line =
+        "{\"type\":\"step_finish\",\"part\":{\"cost\":1.7e308,\"tokens\":{\"input\":1e15,\"output\":1e15}}}\n";
+    for (int i = 0; i < 20000; i++) { /* 2e19 tokens: more than 64 bits hold */
+        feed(&on, line, strlen(line));
+    }
+    feed(&on, "{\"type\":\"step_finish\",\"part\":{\"cost\":0.25}}\n", 100);
+    epg_usage usage = epg_transcript_usage(on.transcript);
+    ck_assert_double_eq(usage.cost, 0.25);
+    ck_assert_uint_ge(usage.tokens.input, UINT64_C(4000000000000000000));
+    ck_assert_uint_ge(epg_usage_tokens_total(&usage), UINT64_C(8000000000000000000));
+    end(&on);
+}
+END_TEST
+
 START_TEST(usage_in_session_files_is_read_once)
 {
     play on;
@@ -444,6 +462,7 @@ int main(void)
     tcase_add_loop_test(group, recorded_streams_are_understood, 0, (int)EPG_COUNT(recordings));
     tcase_add_test(group, tool_calls_and_outcomes_have_one_form);
     tcase_add_test(group, counts_are_not_added_twice_and_not_promised);
+    tcase_add_test(group, absurd_costs_and_counts_stay_numbers);
     tcase_add_test(group, usage_in_session_files_is_read_once);
     tcase_add_test(group, broken_lines_are_told_and_passed_over);
     tcase_add_test(group, a_hundred_megabytes_in_one_line_are_survived);
