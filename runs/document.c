@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/text.h"
 #include "system/files.h"
 
 static void put_texts(epg_json_writer *writer, const char *key, const char *const *texts, size_t count)
@@ -39,6 +40,34 @@ static void put_agent(epg_json_writer *writer, const epg_run_request *request)
     put_texts(writer, "secret", agent->secret, agent->secret_count);
     put_texts(writer, "shown", request->agent_shown, request->agent_shown_count);
     epg_json_end(writer);
+}
+
+static epg_code check_texts(const char *what, const char *const *texts, size_t count, epg_error *err)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (texts[i] != NULL && !epg_utf8_valid(texts[i], strlen(texts[i]))) {
+            EPG_AUTO_FREE char *shown = epg_printable(texts[i], strlen(texts[i]));
+            return epg_fail(err, EPG_ERR_USAGE, "%s \"%s\" is not UTF-8: a Run's record can't hold it", what, shown);
+        }
+    }
+    return EPG_OK;
+}
+
+epg_code epg_run_document_check(const epg_run_request *request, epg_error *err)
+{
+    const epg_agent_request *agent = &request->agent;
+    EPG_TRY(check_texts("the Benchmark", &request->pool->benchmark, 1, err));
+    EPG_TRY(check_texts("the Benchmark's interpreter", &request->pool->benchmark_options.python, 1, err));
+    EPG_TRY(check_texts("the interpreter", &request->pool->execution.python, 1, err));
+    EPG_TRY(check_texts("the Agent's executable", &agent->executable, 1, err));
+    EPG_TRY(check_texts("the Agent's home", &request->agent_login, 1, err));
+    EPG_TRY(check_texts("the Agent's argument", agent->command, agent->command_count, err));
+    EPG_TRY(check_texts("the inherited variable", agent->inherit, agent->inherit_count, err));
+    EPG_TRY(check_texts("the secret variable", agent->secret, agent->secret_count, err));
+    for (size_t i = 0; i < agent->option_count; i++) {
+        EPG_TRY(check_texts("the Agent's option", (const char *[]){agent->options[i].value}, 1, err));
+    }
+    return check_texts("the shown path", request->agent_shown, request->agent_shown_count, err);
 }
 
 epg_code epg_run_document_write(int run, const epg_run_request *request, const epg_spec *spec, epg_error *err)
@@ -117,12 +146,19 @@ static json_t *ended_json(const epg_agent_end *end)
                      "owned_to_the_end", (int)end->owned_to_the_end);
 }
 
+/* Names of files that the Agent made need not be UTF-8, and are told all the same. */
+static json_t *printable_json(const char *text)
+{
+    EPG_AUTO_FREE char *safe = epg_printable(text, strlen(text));
+    return json_string(safe);
+}
+
 static json_t *findings_json(const epg_evidence_list *list)
 {
     json_t *out = json_array();
     for (size_t i = 0; i < list->count; i++) {
-        (void)json_array_append_new(out,
-                                    json_pack("{s:s,s:s}", "path", list->items[i].path, "what", list->items[i].what));
+        (void)json_array_append_new(
+            out, json_pack("{s:o,s:s}", "path", printable_json(list->items[i].path), "what", list->items[i].what));
     }
     return out;
 }
@@ -208,7 +244,7 @@ static json_t *host_json(const epg_run_state *self, const epg_run_outcome *outco
                       (json_int_t)end->stderr_dropped, "secrets_redacted", (json_int_t)end->secrets_redacted));
     }
     if (outcome->detail != NULL) {
-        (void)json_object_set_new(host, "detail", json_string(outcome->detail));
+        (void)json_object_set_new(host, "detail", printable_json(outcome->detail));
     }
     if (self->interrupted != 0) {
         (void)json_object_set_new(host, "signal", json_integer(self->interrupted));

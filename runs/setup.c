@@ -109,7 +109,9 @@ static epg_code build_invocation(epg_run_state *self, const epg_buffer *task, ep
     EPG_TRY(epg_invocation_build(&agent, &self->invocation, err));
     EPG_TRY(check_command(&self->invocation, err));
     EPG_TRY(epg_invocation_login_secrets(&self->invocation, self->request->agent_login, err));
-    return epg_invocation_redactor(&self->invocation, agent.adapter, &self->redactor, err);
+    EPG_TRY(epg_invocation_redactor(&self->invocation, agent.adapter, &self->redactor, err));
+    EPG_AUTO_BUFFER record = {0}; /* whether it can be recorded is told now, not when the Run directory exists */
+    return epg_invocation_write(&self->invocation, self->redactor, &record, err);
 }
 
 /* The workers and the spec; the plan of the training pool. */
@@ -132,6 +134,7 @@ static epg_code plan_training(epg_run_state *self, epg_error *err)
 epg_code epg_run_prepare(epg_run_state *self, epg_error *err)
 {
     EPG_TRY(absolute_path(self->request->directory, &self->path, err));
+    EPG_TRY(epg_run_document_check(self->request, err));
     self->workspace = epg_format("%s/workspace", self->path);
     self->agent_home = self->request->agent_private_home ? epg_format("%s/agent/home", self->path) : NULL;
     EPG_TRY(open_pool(self, err));

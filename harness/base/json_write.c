@@ -12,9 +12,15 @@ static void fault(const char *what, const char *key)
     abort();
 }
 
-/* As Python's json with ensure_ascii=False: only what JSON demands is escaped. */
+/* As Python's json with ensure_ascii=False: only what JSON demands is escaped. Names of files need not be UTF-8: such a
+ * text is written in its printable form, so that what is written can always be read. */
 static void put_string(epg_buffer *out, epg_span text)
 {
+    EPG_AUTO_FREE char *printable = NULL;
+    if (text.size > 0 && !epg_utf8_valid(text.data, text.size)) {
+        printable = epg_printable((const char *)text.data, text.size);
+        text = epg_span_text(printable);
+    }
     (void)epg_buffer_byte(out, '"');
     size_t copied = 0;
     for (size_t at = 0; at < text.size; at++) {

@@ -49,6 +49,20 @@ START_TEST(keys_out_of_order_are_a_fault)
 }
 END_TEST
 
+START_TEST(text_that_is_no_utf8_is_written_so_that_it_can_be_read)
+{
+    EPG_AUTO_BUFFER out = {0};
+    epg_json_writer writer;
+    epg_json_begin(&writer, &out, 0);
+    epg_json_object(&writer, NULL);
+    epg_json_put_text(&writer, "a", "na\xefve/\xff");
+    epg_json_put_text(&writer, "b", "na\xc3\xafve");
+    epg_json_end(&writer);
+    epg_json_finish(&writer);
+    ck_assert_str_eq(epg_buffer_cstr(&out), "{\"a\":\"na\\\\xefve/\\\\xff\",\"b\":\"na\xc3\xafve\"}");
+}
+END_TEST
+
 START_TEST(integers_up_to_2_64_survive_reading_and_writing)
 {
     epg_error err;
@@ -141,6 +155,7 @@ static Suite *json_suite(void)
     if (fork_mode == NULL || strcmp(fork_mode, "no") != 0) {
         tcase_add_test_raise_signal(tests, keys_out_of_order_are_a_fault, SIGABRT);
     }
+    tcase_add_test(tests, text_that_is_no_utf8_is_written_so_that_it_can_be_read);
     tcase_add_test(tests, integers_up_to_2_64_survive_reading_and_writing);
     tcase_add_loop_test(tests, what_is_not_strict_json_is_refused, 0, 16);
     tcase_add_test(tests, strings_that_only_resemble_the_mark_are_strings);

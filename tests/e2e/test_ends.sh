@@ -28,6 +28,20 @@ check 'an Agent that stays after finish is ended after its grace' holds 'record[
 run at_once -- 'exit 0'
 check 'an Agent that ends at once' holds 'record["terminal_reason"] == "agent_exited" and record["submissions"] == []'
 
+# --- names that are not UTF-8 ---
+odd=$(printf '%s/odd\377' "$work")
+mkdir "$odd"
+cp -r "$work/start" "$odd/start"
+run odd_program -p "$odd/start" -- 'evopolicygym-session submit program --episodes 0 && evopolicygym-session finish submission-000001'
+check 'a Program from any path' holds 'record["terminal_reason"] == "finished"'
+check 'and its record is sound' "$EPG_BIN/evopolicygym" verify "$run"
+run refused --inherit "$(printf 'A\377')" -- true
+check 'what no record can hold is refused' [ $code -eq 2 ]
+check 'before anything is created' [ ! -e "$run" ]
+"${command[@]}" "$(printf '\377')" >/dev/null 2>&1
+check "an argument too" [ $? -eq 2 ]
+check 'before anything is created' [ ! -e "$run" ]
+
 # --- daemons that ignore everything do not outlive the Run ---
 run daemons -- '
 (setsid bash -c "trap \"\" TERM HUP INT; exec -a epg-test-marker-'$$' sleep 1000" &)

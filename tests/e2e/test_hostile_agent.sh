@@ -32,6 +32,9 @@ whole feedback_filled
 run edits_published -- "$finish; chmod -R u+w feedback; echo forged >feedback/submissions/submission-000001/feedback.json"
 whole edits_published
 told edits_published
+run adds_odd_name -- "$finish; chmod -R u+w feedback; touch \"feedback/submissions/submission-000001/\$(printf 'odd\\377')\""
+whole adds_odd_name
+told adds_odd_name
 run program_link -- 'mv program elsewhere; ln -s elsewhere program; evopolicygym-session submit program --episodes 0 2>analysis/out; rm program; mv elsewhere program; '"$finish"
 whole program_link
 check 'a link is no Program, and costs nothing' holds '"program_invalid" in text("workspace/analysis/out") or "client_error" in text("workspace/analysis/out")'
