@@ -91,10 +91,20 @@ epg_code epg_external_send(epg_external *self, uint8_t type, epg_span head, epg_
     return code == EPG_OK ? EPG_OK : channel_failed(self, code, call, &cause, err);
 }
 
+/* Waits for the first of an answer, which is never there at once: one call less than a read that finds nothing. */
+static void wait_for_answer(const epg_external *self, int64_t deadline)
+{
+    struct pollfd wait[] = {{.fd = self->channel.in, .events = POLLIN}, {.fd = self->owned.report, .events = POLLIN}};
+    if (self->channel.input.size == self->channel.consumed) {
+        (void)poll(wait, EPG_COUNT(wait), epg_poll_timeout_ms(deadline));
+    }
+}
+
 /* The end of the command is heard from its monitor, for a child of it may hold the channel open. What it said before
  * its end counts. */
 static epg_code receive(epg_external *self, int64_t deadline, epg_frame *frame, epg_error *cause)
 {
+    wait_for_answer(self, deadline);
     self->channel.cancel = self->owned.report;
     epg_code code = epg_channel_receive(&self->channel, frame, deadline, NULL, cause);
     if (code == EPG_ERR_INTERRUPTED) {

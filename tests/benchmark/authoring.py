@@ -108,6 +108,14 @@ class Values(unittest.TestCase):
         self.assertEqual(decode(step._wire), {
             "metrics": {"k": "v"}, "observation": [0.25], "reward": -1.5, "terminated": False, "truncated": True})
 
+    def test_the_order_of_keys_survives(self):
+        from evopolicygym import _values
+
+        many = [{"b": i, "a": {"x%d" % i: i, "w%d" % i: 0}} for i in range(300)]
+        for value in ({"b": 1, "a": 2}, [({"b": {"d": 1, "c": {}}},)], many, (_values._MARK,), {"a": 1}, [], 5):
+            wire = _values.value_of(_values.private_bytes(value, "x"))
+            self.assertEqual(repr(_values.private_value(wire)[0]), repr(value))
+
     def test_records(self):
         spec, step = EpisodeSpec(1), Step(None, 2.0)
         record = EpisodeRecord(spec=spec, policy_seed=2, initial_observation=0, transitions=[Transition(1, step)] * 2,
@@ -134,6 +142,12 @@ class Values(unittest.TestCase):
         artifact = Artifact(name="a/b.txt", media_type="text/plain", content=b"x")
         self.assertEqual((artifact.retention, artifact.data), ("permanent", b"x"))
         self.assertEqual(Artifact("a/b.txt", "text/plain", data=b"x"), artifact)
+        with self.assertRaises(TypeError):
+            Artifact("a", "text/plain", b"x", data=b"x")
+        with self.assertRaises(TypeError):
+            Artifact("a", "text/plain")
+        with self.assertRaises(TypeError):
+            Artifact("a", "text/plain", b"x", other=b"x")
         self.assertEqual(Feedback(1, {"a": 1}, [artifact]).artifacts, (artifact,))
         right = {"name": "a", "media_type": "text/plain", "content": b""}
         wrong = lambda **changes: Artifact(**{**right, **changes})

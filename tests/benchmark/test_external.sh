@@ -136,6 +136,28 @@ evaluate good "cmd:$work/not-speaking" -n 1
 [ $? -eq 3 ] || fail 'a program that does not speak frames'
 grep -q 'spec failed' "$work/err" || fail "a program that does not speak frames: $(cat "$work/err")"
 
+# --- baselines ---
+baseline() { # CODE PATTERN ARGUMENTS...
+    local code=$1 pattern=$2 output
+    shift 2
+    output=$("$program" benchmark baseline --benchmark-python "$python" "$@" 2>&1)
+    [ $? -eq "$code" ] || fail "baseline $*: another exit code than $code: $output"
+    grep -qE -- "$pattern" <<<"$output" || fail "baseline $*: no \"$pattern\" in: $output"
+}
+corridor=python:evopolicygym_corridor:make_benchmark
+baseline 0 '1 files, sha256:' "$corridor" --to "$work/baseline"
+cmp -s "$work/baseline/policy.py" "$EPG_SOURCE/tests/benchmark/packages/evopolicygym_corridor/baseline/policy.py" ||
+    fail 'the baseline of a package is another'
+evaluate baseline "$corridor" -n 2 --json || fail "the baseline of a package: $(cat "$work/err")"
+baseline 0 '1 files, sha256:' 'taxi?rainy=true' --to "$work/taxi"
+cmp -s "$work/taxi/policy.py" "$EPG_SOURCE/programs/examples/taxi/policy.py" || fail 'the baseline of taxi is another'
+baseline 2 'is there already' cartpole --to "$work/taxi"
+baseline 2 'needs --to' cartpole
+baseline 2 'did you mean cartpole' cartpol --to "$work/none"
+baseline 3 'no baseline where one is looked for' python:broken:make --to "$work/none"
+baseline 3 'does not do that' "cmd:$work/dice" --to "$work/none"
+[ ! -e "$work/none" ] || fail 'a directory was made for no baseline'
+
 # --- nothing is left ---
 [ -z "$(ls -A "$TMPDIR")" ] || fail "left behind: $(ls -A "$TMPDIR")"
 pgrep -f "$work|sleep 100[01]" >/dev/null && fail 'a process was left running'

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from struct import Struct
 
 from ._codec import decode, encode
+from .policy import TensorValue
 
 TRUSTED_DEPTH, TRUSTED_NODES, TRUSTED_BYTES = 64, (1 << 32) - 1, 64 * 1024 * 1024
 U64_MAX = (1 << 64) - 1
@@ -75,6 +76,81 @@ def value_of(data):
     """The value of bytes that the Host has checked."""
     known = _ints.get(data)
     return decode(data, TRUSTED_DEPTH, TRUSTED_NODES, 1 << 30) if known is None else known
+
+
+# --- The order of keys ---
+#
+# Canonical bytes have a map's keys in their own order. A package that writes its records into an artifact may show the
+# order in which it made its maps, so that order goes along where it differs: beside what is private to the Benchmark,
+# its scenarios and metrics, and there for the observations too.
+
+_MARK = "evopolicygym/ordered/v1"
+_PLAIN = frozenset((type(None), bool, int, float, str, bytes, TensorValue))
+
+
+def _collect(value, table, found):
+    """Adds the keys of every map, outermost first; true when one has them in another order than the canonical."""
+    if type(value) in _PLAIN:
+        return False
+    differs = False
+    if isinstance(value, Mapping):
+        keys = tuple(value)
+        found.append(table.setdefault(keys, len(table)))
+        differs = list(keys) != sorted(keys)
+        items = value.values()
+    elif isinstance(value, (list, tuple)):
+        items = value
+    else:
+        items = ()
+    for item in items:
+        if type(item) not in _PLAIN:
+            differs |= _collect(item, table, found)
+    return differs
+
+
+def orders_of(value):
+    """What with_orders needs; None when there is nothing to tell. The value was encoded before: it is not too deep."""
+    if type(value) in _PLAIN:
+        return None
+    table, found = {}, []
+    if not _collect(value, table, found):
+        return None
+    return [list(keys) for keys in table], bytes(found) if len(table) <= 256 else found
+
+
+def with_orders(value, orders):
+    """The decoded value with the keys of its maps as they were."""
+    if orders is None:
+        return value
+    table, found = orders
+    following = iter(found)
+
+    def restore(value):
+        if type(value) is dict:
+            return {key: restore(value[key]) for key in table[next(following)]}
+        if type(value) is list:
+            return [restore(item) for item in value]
+        if type(value) is tuple:
+            return tuple(restore(item) for item in value)
+        return value
+
+    return restore(value)
+
+
+def private_bytes(value, name, observation=None, initial=None):
+    """The bytes of a scenario or metrics, with orders: its own, and those of the observations that go with it."""
+    data = trusted_bytes(value, name)
+    own = orders_of(value)
+    if own is observation is initial is None and not (type(value) is tuple and value[:1] == (_MARK,)):
+        return data
+    return trusted_bytes((_MARK, value, own, observation, initial), name)
+
+
+def private_value(value):
+    """The value of private_bytes, decoded: itself, and the orders of the observations."""
+    if type(value) is tuple and len(value) == 5 and value[0] == _MARK:
+        return with_orders(value[1], value[2]), value[3], value[4]
+    return value, None, None
 
 
 def finite(value, name):

@@ -15,6 +15,7 @@ MAX_ARTIFACTS = 1024
 MAX_ARTIFACT_BYTES = 16 * 1024 * 1024
 
 _MISSING = object()
+_OTHER_NAMES = {"data", "payload", "body"}  # of an artifact's content
 
 
 class ArtifactRetention(str):
@@ -42,10 +43,13 @@ class Artifact:
     content: bytes
     retention: str = "permanent"
 
-    def __init__(self, name, media_type, content=_MISSING, retention="permanent", *, data=_MISSING):
-        if (content is _MISSING) == (data is _MISSING):
+    def __init__(self, name, media_type, content=_MISSING, retention="permanent", **other):
+        given = [value for value in (content, *map(other.pop, _OTHER_NAMES & set(other))) if value is not _MISSING]
+        if other:
+            raise TypeError("Artifact has no %s" % ", ".join(other))
+        if len(given) != 1:
             raise TypeError("Artifact needs its content, once")
-        content = data if content is _MISSING else content
+        (content,) = given
         if not isinstance(content, bytes):
             raise TypeError("Artifact.content must be bytes, not %s" % type(content).__name__)
         if len(content) > MAX_ARTIFACT_BYTES:
@@ -62,10 +66,5 @@ class Artifact:
             retention=retention,
         )
 
-    @property
-    def data(self):
-        return self.content
-
-    @property
-    def path(self):
-        return self.name
+    data = payload = body = property(lambda self: self.content)
+    path = property(lambda self: self.name)

@@ -10,7 +10,7 @@ from enum import Enum
 from typing import Any, Mapping, Optional, Sequence, Tuple, Union
 
 from . import _values
-from ._values import boolean, finite, integer, public_bytes, text, trusted_bytes
+from ._values import _double, boolean, finite, integer, orders_of, private_bytes, public_bytes, text, trusted_bytes
 from .artifacts import MAX_ARTIFACTS, Artifact
 from .errors import InvalidActionError
 from .policy import PolicyValue, TensorValue
@@ -131,8 +131,10 @@ class EpisodeSpec:
 
     def __init__(self, environment_seed, scenario=None):
         seed = integer(environment_seed, "EpisodeSpec.environment_seed", 0, _values.U64_MAX)
-        wire = trusted_bytes(scenario, "EpisodeSpec.scenario")
+        wire = private_bytes(scenario, "EpisodeSpec.scenario")
         _set(self, environment_seed=seed, scenario=scenario, _wire=wire)
+
+    seed = property(lambda self: self.environment_seed)
 
 
 _STEP_METRICS = b"M" + (5).to_bytes(8, "big") + _values.key("metrics")
@@ -160,17 +162,10 @@ class Step:
 
     def __init__(self, observation, reward, terminated=False, truncated=False, metrics=None):
         reward = finite(reward, "Step.reward")
-        wire = b"".join(
-            (
-                _STEP_METRICS,
-                trusted_bytes(metrics, "Step.metrics"),
-                _STEP_OBSERVATION,
-                public_bytes(observation, "Step.observation"),
-                _STEP_REWARD,
-                _values._double(reward),
-                _STEP_ENDS[boolean(terminated, "Step.terminated"), boolean(truncated, "Step.truncated")],
-            )
-        )
+        ends = _STEP_ENDS[boolean(terminated, "Step.terminated"), boolean(truncated, "Step.truncated")]
+        seen = public_bytes(observation, "Step.observation")
+        private = private_bytes(metrics, "Step.metrics", orders_of(observation))
+        wire = b"".join((_STEP_METRICS, private, _STEP_OBSERVATION, seen, _STEP_REWARD, _double(reward), ends))
         fields = self.__dict__
         fields["observation"] = observation
         fields["reward"] = reward
@@ -178,6 +173,13 @@ class Step:
         fields["truncated"] = truncated
         fields["metrics"] = metrics
         fields["_wire"] = wire
+
+    def _with_initial(self, initial):
+        """The wire form that also carries the orders of the initial observation."""
+        private = private_bytes(self.metrics, "Step.metrics", orders_of(self.observation), initial)
+        seen = public_bytes(self.observation, "Step.observation")
+        ends = _STEP_ENDS[self.terminated, self.truncated]
+        return b"".join((_STEP_METRICS, private, _STEP_OBSERVATION, seen, _STEP_REWARD, _double(self.reward), ends))
 
 
 class InvalidAction(InvalidActionError):
@@ -245,6 +247,8 @@ class EpisodeRecord:
     failed = property(lambda self: self.policy_failure is not None)
     environment_seed = property(lambda self: self.spec.environment_seed)
     scenario = property(lambda self: self.spec.scenario)
+    failure_code = property(lambda self: self.policy_failure)
+    status = property(lambda self: "completed" if self.policy_failure is None else "policy_failed")
     steps = property(lambda self: len(self.transitions))
 
     @property

@@ -47,7 +47,11 @@ class CorridorEnvironment(Environment):
 
     def _observe(self) -> PolicyValue:
         grid = bytes(index == self._position for index in range(self._config.length))
-        return {"grid": TensorValue("bool", (self._config.length,), grid), "position": [float(self._position), 0.5]}
+        return {
+            "position": [float(self._position), 0.5],  # not in the order of the keys
+            "grid": TensorValue("bool", (self._config.length,), grid),
+            "more": [{"b": 1, "a": 2}, {}, {"a": (), "b": [{"z": 0, "y": None}]}],
+        }
 
     def reset(self) -> PolicyValue:
         return self._observe()
@@ -64,7 +68,7 @@ class CorridorEnvironment(Environment):
             reward=1.0 if done else -0.1,
             terminated=done,
             truncated=not done and self._steps >= 40,
-            metrics={"slipped": slipped, "position": self._position},
+            metrics={"slipped": slipped, "position": self._position, "nested": ({"d": 1, "c": 2},)},
         )
 
     def close(self) -> None:
@@ -93,7 +97,7 @@ class CorridorBenchmark(Benchmark):
         if split not in ("train", "validation", "test"):
             raise ValueError(f"unknown split {split!r}")
         return tuple(
-            EpisodeSpec(environment_seed=_seed(split, seed, index), scenario={"start": index % 2, "pair": (1, "a")})
+            EpisodeSpec(environment_seed=_seed(split, seed, index), scenario={"start": index % 2, "pair": (1, "a")})  # nor here
             for index in range(count)
         )
 
@@ -105,6 +109,8 @@ class CorridorBenchmark(Benchmark):
         returns = []
         lines = []
         for index, record in enumerate(records):
+            first = {key: str(value) for key, value in record.initial_observation.items()}
+            lines.append(json.dumps({"scenario": record.spec.scenario, "first": first}))
             total = sum(transition.step.reward for transition in record.transitions)
             failed = record.policy_failure is not None
             returns.append(-4.0 if failed else total)
@@ -113,7 +119,8 @@ class CorridorBenchmark(Benchmark):
                 lines.append(
                     json.dumps(
                         {"episode": index, "step": turn, "action": transition.action, "reward": step.reward,
-                         "slipped": step.metrics["slipped"], "end": step.terminated or step.truncated}
+                         "metrics": step.metrics, "end": step.terminated or step.truncated,
+                         "seen": str(step.observation)}
                     )
                 )
         assert records[0].spec.scenario["start"] == 0 and records[-1] == tuple(records)[len(records) - 1]
