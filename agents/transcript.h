@@ -107,6 +107,10 @@ const char *epg_transcript_session_id(const epg_transcript *transcript); /* NULL
 /* The error that stands: a final one, else the last that the agent meant to get over, else fault NONE. */
 const epg_agent_error *epg_transcript_error(const epg_transcript *transcript);
 
+/* The session of the agent's own that the transcript in `directory` (of an earlier start) told last: what its CLI's
+ * resume form takes. NULL when there is none that could be an argument. Caller frees. */
+char *epg_transcript_last_session(int directory);
+
 /* Numbers for the record. */
 typedef struct epg_transcript_counts {
     uint64_t lines, unknown_lines, broken_lines, long_lines;

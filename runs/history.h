@@ -37,7 +37,7 @@ typedef struct epg_history {
     char *benchmark_id;
     char *environment_digest;
     char *initial_digest;
-    char *provider; /* who the Agent was: "command", "codex", ...; and its model, NULL when not told */
+    char *provider; /* who the Agent was: "command" or an adapter's name; and its model, NULL when not told */
     char *model;
     char *metric; /* of the score; NULL, as `direction_known` false: a foreign Host's Run has not told yet */
     bool direction_known;

@@ -99,9 +99,24 @@ static epg_code check_command(const epg_invocation *invocation, epg_error *err)
     return epg_fail(err, EPG_ERR_USAGE, "the Agent's command %s is not found in PATH", shown);
 }
 
+/* The Agent's own session, where its home is still there: an adapter may have a form for going on with it. */
+static char *session_to_resume(const epg_run_state *self)
+{
+    EPG_AUTO_CLOSE int agent = -1;
+    EPG_AUTO_CLOSE int home = -1;
+    if (self->history == NULL || self->agent_home == NULL ||
+        epg_dir_open_beneath(self->run, "agent", &agent, NULL) != EPG_OK ||
+        epg_dir_open(agent, EPG_RUN_AGENT_HOME, &home, NULL) != EPG_OK) {
+        return NULL;
+    }
+    return epg_transcript_last_session(agent);
+}
+
 static epg_code build_invocation(epg_run_state *self, const epg_buffer *task, epg_error *err)
 {
+    EPG_AUTO_FREE char *session = session_to_resume(self);
     epg_agent_request agent = self->request->agent;
+    agent.resume = session;
     agent.instructions = epg_buffer_cstr(task);
     agent.workspace = self->workspace;
     agent.home = self->agent_home;

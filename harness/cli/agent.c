@@ -28,8 +28,8 @@ static const char usage[] =
     "something is missing.";
 
 static const char examples[] = "  evopolicygym agent list\n"
-                               "  evopolicygym agent show codex --model gpt-5-codex --effort high\n"
-                               "  evopolicygym agent check claude-code --model sonnet\n"
+                               "  evopolicygym agent show NAME --model MODEL --effort high\n"
+                               "  evopolicygym agent check NAME --model MODEL\n"
                                "  evopolicygym agent check --agent-file my-agent.json\n";
 
 static void put_line(epg_buffer *out, const char *name, const char *version, const char *text)

@@ -16,7 +16,7 @@ static const char usage[] =
     "training\n"
     "score within fixed budgets, Episodes, submissions, failures, time, tokens and cost. Agents with several Runs are\n"
     "told together too. Runs of different Benchmarks, or of different Environments of one, are refused.";
-static const char examples[] = "  evopolicygym compare out/codex-1 out/codex-2 out/claude-1\n"
+static const char examples[] = "  evopolicygym compare out/first out/second out/third\n"
                                "  evopolicygym compare out/* --at 50 --at 200\n"
                                "  evopolicygym compare out/* --json | jq '.runs[] | [.directory, .held_out.score]'\n";
 

@@ -29,7 +29,7 @@ static const char examples[] =
     "      --episode-budget 60 --validation-episodes 20 --assessment-episodes 50 \\\n"
     "      -- python3 agents/demo/demo_agent.py\n"
     "  evopolicygym run out/again --like out/first --seed 7 --execution process --allow-unsafe-process\n"
-    "  evopolicygym run out/codex -b cartpole -p my-program --agent codex --model gpt-5-codex --effort high\n"
+    "  evopolicygym run out/third -b cartpole -p my-program --agent NAME --model MODEL --effort high\n"
     "  evopolicygym run out/second -b cartpole -p my-program -- my-agent --task '{instructions}'\n";
 
 enum { CONFIG_MAX = 1024 * 1024 };
@@ -55,9 +55,8 @@ static epg_code read_agent(epg_options *options, epg_cli_agent *agent, epg_run_r
     const epg_option *name = epg_option_find(options, "agent");
     EPG_TRY(epg_cli_agent_read(options, name->value, agent, err));
     if (options->rest_count == 0 && agent->adapter.document == NULL) {
-        return epg_fail(
-            err, EPG_ERR_USAGE,
-            "name an Agent (--agent codex, ...) or its command after --: evopolicygym run RUN ... -- my-agent");
+        return epg_fail(err, EPG_ERR_USAGE,
+                        "name an Agent (--agent NAME) or its command after --: evopolicygym run RUN ... -- my-agent");
     }
     EPG_TRY(epg_cli_agent_look(agent, err));
     epg_cli_agent_request(agent, &request->agent);

@@ -71,16 +71,23 @@ class Result:
         return [json.loads(line) for line in lines]
 
 
+def run_command(place, arguments):
+    return [str(BUILD / "evopolicygym"), "run", str(place.run), "--benchmark", "cartpole", "--program",
+            str(SOURCE / "programs/examples/cartpole"), "--execution", "process", "--allow-unsafe-process",
+            "--episode-budget", "20", "--validation-episodes", "4", "--max-candidates", "1", "--assessment-episodes", "4",
+            "--progress", "plain", "--json", *arguments]
+
+
+def environment_of(place, secrets=None, variables=None, path=None):
+    return {"PATH": os.environ["PATH"] if path is None else path + ":" + os.environ["PATH"], "HOME": str(place.home),
+                   "TMPDIR": str(place.temporary), "LANG": "C.UTF-8", **(secrets or {}), **(variables or {})}
+
+
 def run_agent(place, arguments, secrets=None, variables=None, path=None):
     """evopolicygym run with a small budget on CartPole; `arguments` choose the agent."""
-    environment = {"PATH": os.environ["PATH"] if path is None else path + ":" + os.environ["PATH"], "HOME": str(place.home),
-                   "TMPDIR": str(place.temporary), "LANG": "C.UTF-8", **(secrets or {}), **(variables or {})}
-    command = [str(BUILD / "evopolicygym"), "run", str(place.run), "--benchmark", "cartpole", "--program",
-               str(SOURCE / "programs/examples/cartpole"), "--execution", "process", "--allow-unsafe-process",
-               "--episode-budget", "20", "--validation-episodes", "4", "--max-candidates", "1", "--assessment-episodes", "4",
-               "--progress", "plain", "--json", *arguments]
-    done = subprocess.run(command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                          timeout=LIMIT, check=False, cwd=place.root)
+    done = subprocess.run(run_command(place, arguments), env=environment_of(place, secrets, variables, path),
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=LIMIT, check=False,
+                          cwd=place.root)
     return Result(place, done.returncode, done.stdout.decode("utf-8", "replace"), done.stderr.decode("utf-8", "replace"))
 
 

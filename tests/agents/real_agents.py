@@ -12,8 +12,8 @@ import subprocess
 import sys
 import time
 
-from agent_runs import HERE, Place, Failure, case, check_no_secret, check_nothing_left, conclude, expect, expect_equal, \
-    run_agent, skip
+from agent_runs import BUILD, HERE, Result, case, check_no_secret, check_nothing_left, conclude, environment_of, expect, \
+    expect_equal, processes_of, run_agent, run_command, skip
 
 CACHE = pathlib.Path(os.environ.get("EPG_AGENT_CLIS") or
                      pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") /
@@ -29,6 +29,7 @@ AGENTS = {
     "qwen-code": ("qwen", "/v1", "qwen3-coder-plus", "OPENAI_API_KEY", [], False),
     "opencode": ("opencode", "/v1", "scripted", "OPENCODE_PROVIDER_KEY", [], False),
 }
+RESUMES = ["codex", "claude-code"]
 SECRET = "zq-7Hd0s9KxVt2LmQe4RyUw8PbNc1JfGa5"
 
 SCRIPT = r"""
@@ -61,9 +62,9 @@ COMMANDS = [part.strip("\n") for part in SCRIPT.split("---\n")]
 
 
 @contextlib.contextmanager
-def model(place, mode="ok", fail_after=0):
+def model(place, mode="ok", fail_after=0, commands=None):
     script = place.state / "script"
-    script.write_text(SCRIPT)
+    script.write_text("\n---\n".join(commands or COMMANDS))
     process = subprocess.Popen([sys.executable, str(HERE / "model/scripted_model.py"), "--script", str(script), "--state",
                                 str(place.state), "--mode", mode, "--fail-after", str(fail_after)],
                                stdin=subprocess.DEVNULL)
@@ -78,10 +79,14 @@ def model(place, mode="ok", fail_after=0):
         process.wait()
 
 
-def run_real(place, agent, address, *more):
-    _, suffix, name, key, options, _ = AGENTS[agent]
+def words_of(agent, address, *more):
+    _, suffix, name, _, options, _ = AGENTS[agent]
     given = [word for option in [*options, "base-url=" + address + suffix] for word in ("--agent-option", option)]
-    return run_agent(place, ["--agent", agent, "--model", name, *given, *more], secrets={key: SECRET}, path=str(BIN))
+    return ["--agent", agent, "--model", name, *given, *more]
+
+
+def run_real(place, agent, address, *more):
+    return run_agent(place, words_of(agent, address, *more), secrets={AGENTS[agent][3]: SECRET}, path=str(BIN))
 
 
 def text_of(value):
@@ -142,6 +147,45 @@ def failure(place, agent, mode, kind, side):
     check_no_secret(place, {"key": SECRET})
 
 
+def wait_for(condition, what):
+    deadline = time.monotonic() + 120
+    while not condition():
+        expect(time.monotonic() < deadline, "never came: " + what)
+        time.sleep(0.1)
+
+
+def resumed(place, agent):
+    """The Host is killed while the agent works; `resume` lets the CLI go on with its own session, in its own home."""
+    environment = environment_of(place, {AGENTS[agent][3]: SECRET}, path=str(BIN))
+    pause = place.state / "go-on"
+    held = COMMANDS[:4] + ["while [ ! -e %s ]; do sleep 0.2; done" % pause] + COMMANDS[4:]
+    with model(place, commands=held) as address:
+        host = subprocess.Popen(run_command(place, words_of(agent, address)), env=environment, stdin=subprocess.DEVNULL,
+                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=place.root)
+        transcript = place.run / "agent/transcript.jsonl"
+        wait_for(lambda: transcript.exists() and "go-on" in transcript.read_text("utf-8", "replace"), "the fifth command")
+        time.sleep(1)  # the CLI writes its own session down after it has told of the call
+        host.kill()
+        host.wait()
+        wait_for(lambda: not processes_of(place), "the end of what the killed Host left")
+        pause.touch()
+        done = subprocess.run([str(BUILD / "evopolicygym"), "resume", str(place.run)], env=environment,
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=200, check=False,
+                              cwd=place.root)
+    expect_equal(done.returncode, 0, "exit code (%s)" % done.stdout.decode("utf-8", "replace"))
+    result = Result(place, 0, "", "")
+    record = result.record()
+    expect_equal((record["terminal_reason"], record["final_submission_id"]), ("finished", "submission-000002"), "end")
+    lines = result.transcript()
+    openings = [line for line in lines if line["event"] == "transcript"]
+    expect_equal(len(openings), 2, "starts of the agent in its transcript")
+    first = [line for line in lines if line["event"] == "tool_call" and "head -3" in text_of(line["input"])]
+    expect_equal(len(first), 1, "times that the first command was asked for: the session did not go on")
+    expect_equal(record["host"]["usage"]["tokens_known"], "lower_bound", "how well tokens are known")
+    check_nothing_left(place)
+    check_no_secret(place, {"key": SECRET})
+
+
 def silence(place, agent):
     with model(place, "silent") as address:
         result = run_real(place, agent, address, "--agent-idle", "8")
@@ -164,6 +208,8 @@ def main():
     for mode, kind, side in FAILURES:
         case("%s: %s" % (agent, mode), failure, agent, mode, kind, side)
     case("%s: a model that never answers" % agent, silence, agent)
+    if agent in RESUMES:
+        case("%s: the Host is killed, and the Run resumed" % agent, resumed, agent)
     conclude()
 
 

@@ -6,7 +6,7 @@ import stat
 import subprocess
 import sys
 
-from agent_runs import BUILD, HERE, case, check_no_secret, check_nothing_left, conclude, expect, expect_equal, run_agent
+from agent_runs import BUILD, HERE, SOURCE, case, check_no_secret, check_nothing_left, conclude, expect, expect_equal, run_agent
 
 STREAMS = HERE / "streams"
 FINISH = ["evopolicygym-session submit program --episodes 0:2", "evopolicygym-session finish submission-000001"]
@@ -145,6 +145,16 @@ def invented_is_checked(place):
     expect(SECRET not in out and "INVENTED_TOKEN=[redacted]" in out, "show tells the secret: " + out)
 
 
+def guide_is_sound(place):
+    """The adapter that the guide shows can be read as it stands."""
+    guide = (SOURCE / "docs/adapters.md").read_text("utf-8")
+    file = place.root / "my-agent.json"
+    file.write_text(guide.split("```json\n")[1].split("```")[0])
+    code, out, err = evopolicygym(place, "agent", "show", "--agent-file", str(file), "--model", "m1")
+    expect_equal(code, 0, "show (%s)" % err)
+    expect("my-agent run --json --model m1 @agent/instructions.md" in out, out)
+
+
 def unusable(place, what):
     """Told at once, in one line, and nothing is made."""
     binary = place.root / "agent"
@@ -272,6 +282,7 @@ def main():
         case("recorded: " + stream, recorded_failure, stream, agent, kind, side)
     case("an invented CLI takes one file", invented)
     case("an invented CLI is listed, shown and checked", invented_is_checked)
+    case("the guide's adapter is sound", guide_is_sound)
     for what in ("missing", "not executable", "a directory"):
         case("an executable that is " + what, unusable, what)
     case("no model", mistaken, ["--agent", "codex", "--agent-executable", "/bin/true"], "model")

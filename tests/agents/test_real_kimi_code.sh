@@ -1,3 +1,4 @@
+#!/usr/bin/env bash
 # Whole Runs of the real CLI against the scripted model, without a network where that can be had.
 set -eu
 cd "$(dirname "$0")"

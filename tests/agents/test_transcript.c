@@ -438,6 +438,34 @@ START_TEST(an_agent_that_gets_over_an_error_has_none)
 }
 END_TEST
 
+START_TEST(last_session_is_read_back_and_never_trusted)
+{
+    static const struct {
+        const char *text, *expected;
+    } cases[] = {
+        {"{\"event\":\"session\",\"id\":\"one\"}\n{\"event\":\"session\",\"id\":\"t-w_o.2\"}\n", "t-w_o.2"},
+        {"{\"event\":\"session\",\"id\":\"one\"}\n{\"event\":\"session\",\"id\":\"--evil\"}\n", "one"},
+        {"{\"event\":\"message\",\"text\":\"\\\"event\\\":\\\"session\\\"\",\"id\":\"x\"}\n", NULL},
+        {"{\"event\":\"session\",\"id\":\"a b\"}\n{\"event\":\"session\",\"id\":7}\n{\"event\":\"session\"", NULL},
+        {"", NULL},
+    };
+    char *directory = epg_test_directory();
+    int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    ck_assert_ptr_null(epg_transcript_last_session(fd));
+    for (size_t i = 0; i < EPG_COUNT(cases); i++) {
+        epg_test_write_text(directory, "transcript.jsonl", cases[i].text);
+        EPG_AUTO_FREE char *id = epg_transcript_last_session(fd);
+        ck_assert_pstr_eq(id, cases[i].expected);
+    }
+    ck_assert_int_eq(unlinkat(fd, "transcript.jsonl", 0), 0);
+    epg_test_write_text(directory, "other", cases[0].text);
+    ck_assert_int_eq(symlinkat("other", fd, "transcript.jsonl"), 0);
+    ck_assert_ptr_null(epg_transcript_last_session(fd));
+    (void)close(fd);
+    epg_test_directory_free(directory);
+}
+END_TEST
+
 START_TEST(plain_text_and_notes_are_kept)
 {
     play on;
@@ -471,6 +499,7 @@ int main(void)
     tcase_add_test(group, failures_without_a_word_in_the_stream_are_judged);
     tcase_add_test(group, an_agent_that_gets_over_an_error_has_none);
     tcase_add_test(group, plain_text_and_notes_are_kept);
+    tcase_add_test(group, last_session_is_read_back_and_never_trusted);
     suite_add_tcase(suite, group);
     return epg_test_main(suite);
 }
