@@ -75,7 +75,7 @@ typedef struct epg_run_record {
     const epg_skill *skills;
     size_t skill_count;
     const char *terminal_reason;
-    json_t *host; /* ours: written under "host"; NULL: none. See docs/records.md */
+    json_t *host; /* ours: written under "host"; NULL: none. See docs/run-directory.md */
 } epg_run_record;
 void epg_run_record_to_json(const epg_run_record *record, epg_buffer *out);
 epg_code epg_run_record_write(int run, const epg_run_record *record, epg_error *err);
