@@ -33,6 +33,7 @@ epg_command_run epg_cmd_finish;
 epg_command_run epg_cmd_list;
 epg_command_run epg_cmd_log;
 epg_command_run epg_cmd_program;
+epg_command_run epg_cmd_replay;
 epg_command_run epg_cmd_report;
 epg_command_run epg_cmd_resume;
 epg_command_run epg_cmd_run;

@@ -23,6 +23,7 @@ static const epg_command commands[] = {
     {"help", NULL, cmd_help},
     {"list", "tell the Runs below a directory", epg_cmd_list},
     {"log", "tell what a Run submitted, one line a submission", epg_cmd_log},
+    {"replay", "evaluate a Run's snapshots again, and compare", epg_cmd_replay},
     {"report", "write a page that shows Runs", epg_cmd_report},
     {"resume", "go on with a Run that was cut off", epg_cmd_resume},
     {"program", "tell what a snapshot of a Program's directory would be", epg_cmd_program},

@@ -524,7 +524,7 @@
         c.globalAlpha = "HCGS".includes(tile) ? 0.55 : 1;
         c.fillRect(b.left + k * b.size + 1, b.top + r * b.size + 1, b.size - 2, b.size - 2);
         c.globalAlpha = 1;
-        if (tile === "G" || tile === "S") { c.fillStyle = ink; c.textAlign = "center"; c.fillText(tile === "G" ? "goal" : "start", b.x(k), b.top + r * b.size + 15); }
+        if (tile === "G" || tile === "S") { c.fillStyle = ink; c.textAlign = "center"; c.fillText(b.size < 40 ? tile : tile === "G" ? "goal" : "start", b.x(k), b.top + r * b.size + 15); }
       }));
       for (let i = Math.max(0, at - 12); i < at; i++) {
         const p = list[i].observation;

@@ -1,0 +1,72 @@
+/* Replay: the recorded snapshots of a Run are evaluated again and compared with what was recorded, or measured on fresh
+ * Episodes.
+ *
+ * How it works: config.json names the Benchmark, the seeds and the workers, so the same Episodes are planned again; the
+ * ledger holds for each Episode the hash of its record (its seeds, every observation, Action, metric and reward: no
+ * clock in it), its reward, steps and failure. Equal hashes are equal Episodes. Where they differ, the steps that the
+ * Feedback's trace.jsonl kept tell the first step that differs and both values, as far as a trace goes.
+ *
+ * A Run's config.json decides which Benchmark and which interpreter are started: replay only Runs that you trust. That
+ * Policies get all rights again (profile process) has to be allowed again. Nothing is written to the Run. */
+#ifndef EPG_RUNS_REPLAY_H
+#define EPG_RUNS_REPLAY_H
+
+#include "runs/reading.h"
+
+typedef struct epg_replay_setup {
+    unsigned jobs;         /* 0: as before */
+    const char *execution; /* profile; NULL: as before */
+    const char *python;    /* found interpreter; NULL: as before */
+    bool allow_unsafe;     /* the user accepts that Policies have all rights */
+} epg_replay_setup;
+
+typedef struct epg_replay epg_replay;
+
+/* USAGE when the Run does not tell how it was evaluated, when its Benchmark is another one now, or when it was not
+ * contained and that was not allowed. `reading` (with Episodes) is borrowed. */
+epg_code epg_replay_open(const epg_reading *reading, const epg_replay_setup *setup, epg_replay **out, epg_error *err);
+void epg_replay_close(epg_replay *replay); /* NULL is nothing */
+const epg_spec *epg_replay_spec(const epg_replay *replay);
+
+/* One evaluation, again. Owned; zeroed is empty. */
+typedef struct epg_replay_result {
+    const char *phase; /* "training", "validation", "assessment" */
+    uint64_t number;   /* submission */
+    size_t episodes;   /* recorded ones, all evaluated again */
+    size_t equal;
+    bool has_recorded_score; /* all its Episodes were recorded, and it was scored */
+    double recorded_score;
+    double score;
+    uint64_t policy_failures;
+    /* The first Episode (in plan order) that differs, when equal < episodes. */
+    uint64_t index;
+    bool outcome_differs, reward_differs, steps_differ; /* none: only observations, Actions or metrics do */
+    epg_policy_failure recorded_failure, failure;
+    double recorded_reward, reward;
+    uint64_t recorded_steps, steps;
+    bool step_known; /* the trace tells the first step that differs: */
+    uint64_t step;
+    char *what; /* "observation", "action", "reward" */
+    char *recorded_value, *value;
+} epg_replay_result;
+void epg_replay_result_free(epg_replay_result *result);
+bool epg_replay_is_equal(const epg_replay_result *result); /* Episodes and score */
+
+/* All that was recorded of a submission: training, Validation and Assessment Episodes. `visit` is called for each as it
+ * ends; a failure of it stops. `cancel`: as for epg_evaluate. */
+typedef epg_code epg_replay_visit(void *context, const epg_replay_result *result, epg_error *err);
+epg_code epg_replay_submission(epg_replay *replay, uint64_t number, int cancel, epg_replay_visit *visit, void *context,
+                               epg_error *err);
+
+/* Other Episodes, the same for every submission. */
+typedef struct epg_replay_on {
+    const char *split;
+    uint64_t episodes;
+    uint64_t seed;
+} epg_replay_on;
+/* Plans them; epg_replay_measure then evaluates a submission (0: the initial Program) over them. */
+epg_code epg_replay_plan(epg_replay *replay, const epg_replay_on *on, epg_error *err);
+epg_code epg_replay_measure(epg_replay *replay, uint64_t number, int cancel, double *score, uint64_t *policy_failures,
+                            epg_error *err);
+
+#endif
