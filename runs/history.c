@@ -203,6 +203,19 @@ static void agent_stops(reader *self, int64_t when)
     self->agent_since = 0;
 }
 
+/* Another Host's Run tells these nowhere else while it has no run.json. */
+static void take_origin(epg_history *history, const epg_event_line *event)
+{
+    const char *benchmark = epg_event_line_text(event, "benchmark_id");
+    const char *digest = epg_event_line_text(event, "initial_program_digest");
+    if (history->benchmark_id == NULL && benchmark != NULL) {
+        history->benchmark_id = epg_strdup(benchmark);
+    }
+    if (history->initial_digest == NULL && digest != NULL) {
+        history->initial_digest = epg_strdup(digest);
+    }
+}
+
 static epg_code agent_event(reader *self, const epg_ledger_line *line, epg_error *err)
 {
     (void)err;
@@ -213,6 +226,7 @@ static epg_code agent_event(reader *self, const epg_ledger_line *line, epg_error
         self->agent_since = when;
         history->agent_started = true;
         history->agent_over = false;
+        take_origin(history, &self->line);
     } else if (strcmp(line->event, "agent_timeout") == 0) {
         history->agent_timed_out = true;
     } else if (strcmp(line->event, "agent_start_failed") == 0) {
@@ -487,12 +501,11 @@ static epg_code read_documents(int run, bool skims, epg_history *history, epg_er
     }
     EPG_TRY(check_schema(history->request, "config.json", EPG_RUN_DOCUMENT_SCHEMA, err));
     EPG_TRY(check_schema(history->record, "run.json", EPG_RUN_SCHEMA, err));
-    if (history->request == NULL && history->record == NULL) {
-        return epg_fail(err, EPG_ERR_INVALID, "no config.json and no run.json: not a Run, or one that was not set up");
-    }
     const json_t *any = history->record != NULL ? history->record : history->request;
     epg_config_init(&history->config);
-    EPG_TRY(epg_config_from_json(&history->config, json_object_get(any, "config"), "config", err));
+    if (any != NULL) {
+        EPG_TRY(epg_config_from_json(&history->config, json_object_get(any, "config"), "config", err));
+    }
     EPG_TRY(epg_config_resolve(&history->config, err));
     history->benchmark_id = text_in(any, "benchmark", "id");
     history->initial_digest = text_in(any, "initial_program", "digest");
@@ -548,6 +561,14 @@ static epg_code read_history(int run, bool skims, epg_history *out, epg_error *e
         EPG_TRY(epg_ledger_skim(run, take_line, &self, &history.event_count, &history.torn, err));
     } else {
         EPG_TRY(epg_ledger_read(run, take_line, &self, &history.event_count, history.head, &history.torn, err));
+    }
+    if (history.benchmark_id == NULL) {
+        return epg_fail(err, EPG_ERR_INVALID,
+                        "no config.json, no run.json, and no Agent was started: not a Run, or one that was not set up");
+    }
+    if (history.request == NULL && history.record == NULL && history.submission_count > 0) {
+        const epg_submission *first = &history.submissions[0].facts;
+        history.config.episode_budget = first->episodes_used + first->episodes_remaining;
     }
     agent_stops(&self, history.last_unix_ns);
     complete_from_record(&history);

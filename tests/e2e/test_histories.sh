@@ -231,6 +231,59 @@ check 'foreign: diff of the copies, without git' sh -c "'$epg' diff '$work/copie
 check 'foreign: export' sh -c "'$epg' export '$sample' --format atif | python3 -m json.tool >/dev/null"
 check 'the temporary directory is empty' [ -z "$(ls -A "$TMPDIR" | grep -v '^epg-[0-9a-f]*$')" ]
 
+cp -r "$sample" "$work/unended"
+rm "$work/unended/run.json"
+sed -i '/run_finished/d; /assessment/d' "$work/unended/events.jsonl"
+"$epg" log "$work/unended" --json >"$work/unended.json"
+check 'foreign, killed: what its events tell' says "$work/unended.json" 'd["run"]["state"] == "killed" and d["run"]["episode_budget"] == 10 and d["run"]["episodes_used"] == 7 and d["run"]["benchmark"]["id"].startswith("codechef/") and d["run"]["final_submission_id"] == "submission-000002" and len(d["submissions"]) == 3'
+check 'foreign, killed: show' sh -c "'$epg' show '$work/unended' 2 | grep -q '3472.97'"
+
+# --- what an Agent did, step by step ---
+cp -r "$sample" "$work/steps"
+chmod u+w "$work/steps/agent"
+python3 - "$work/steps/agent/transcript.jsonl" <<'P'
+import json, sys
+events = [
+    {"event": "transcript", "schema": "evopolicygym/agent-transcript/v1"},
+    {"event": "thinking", "text": "first I think"},
+    {"event": "message", "text": "I run it"},
+    {"event": "tool_call", "id": "c1", "name": "shell", "input": {"command": "ls"}},
+    {"event": "tool_call", "id": "c2", "name": "shell", "input": "plain"},
+    {"event": "tool_result", "id": "c1", "output": "policy.py", "failed": False, "exit_code": 0},
+    {"event": "tool_result", "id": "c9", "output": "of no call", "failed": False, "exit_code": None},
+    {"event": "usage", "cost": 0.5, "tokens": {"input": 100, "output": 10, "cached_input": 40}},
+    {"event": "tool_call", "id": "c3", "name": "edit", "input": None},
+    {"event": "usage", "cost": 0.75, "tokens": {"input": 130, "output": 15, "cached_input": 40}},
+    {"event": "error", "message": "overloaded", "fault": "overload", "final": False, "status": 529},
+    {"event": "message", "text": "done </script>"},
+]
+with open(sys.argv[1], "w") as file:
+    for number, event in enumerate(events):
+        event.update(time_unix_ns=1795999410973984814 + number, monotonic_ns=number)
+        file.write(json.dumps(event) + "\n")
+    file.write('{"event": "torn')
+P
+"$epg" export "$work/steps" -f atif >"$work/steps.json"
+check 'export: steps' python3 - "$work/steps.json" <<'P'
+import json, sys
+steps = json.load(open(sys.argv[1]))["steps"]
+mine = [s for s in steps if s["source"] == "agent"]
+assert [s["message"] for s in mine] == ["I run it", "", "done </script>"], mine
+assert mine[0]["reasoning_content"] == "first I think" and mine[0]["timestamp"].endswith("Z") and mine[0]["model_name"] == "scripted"
+assert [(c["tool_call_id"], c["function_name"], c["arguments"]) for c in mine[0]["tool_calls"]] == [("c1", "shell", {"command": "ls"}), ("c2", "shell", {"input": "plain"})]
+assert mine[0]["observation"]["results"] == [{"content": "policy.py", "source_call_id": "c1"}, {"content": "of no call"}]
+assert mine[0]["metrics"] == {"cached_tokens": 40, "completion_tokens": 10, "cost_usd": 0.5, "prompt_tokens": 100}, mine[0]
+assert mine[1]["metrics"] == {"cached_tokens": 0, "completion_tokens": 5, "cost_usd": 0.25, "prompt_tokens": 30}, mine[1]
+assert mine[1]["tool_calls"][0]["arguments"] == {} and "metrics" not in mine[2]
+failed = [s for s in steps if s["message"] == "overloaded"]
+assert len(failed) == 1 and failed[0]["source"] == "system" and failed[0]["extra"]["status"] == 529
+assert [s["step_id"] for s in steps] == list(range(1, len(steps) + 1))
+assert sum("submission_id" in s.get("extra", {}) for s in steps) == 3
+P
+mv "$work/steps/agent/transcript.jsonl" "$work/steps/agent/elsewhere"
+ln -s elsewhere "$work/steps/agent/transcript.jsonl"
+check 'export: a transcript that is a link is not read' sh -c "! '$epg' export '$work/steps' >/dev/null 2>'$work/link.err' && grep -q 'transcript.jsonl can.t be read' '$work/link.err'"
+
 # --- what was altered, and what is no Run ---
 chmod u+w "$first/submissions/submission-000002" "$first/submissions/submission-000002/feedback.json"
 sed -i 's/"score": 3.0/"score": 9.0/' "$first/submissions/submission-000002/feedback.json"
