@@ -4,7 +4,7 @@
 set -u
 . "$(dirname -- "${BASH_SOURCE[0]}")/rules.sh"
 
-words='/wor[k]/|(^|[^[:alnum:]._/-])/roo[t]/|/tm[p]/[a-z]*[0-9]{4}'
+words='/wor[k]/|(^|[^[:alnum:]._/-])/roo[t]/([^.]|\.[^s])|/tm[p]/[a-z]*[0-9]{4}'
 words+='|registr[y]\.[a-z]+\.|pyp[i]\.org|pythonhoste[d]|npm[j]s|crate[s]\.io|deb\.debia[n]|prox[y]\.golang'
 words+='|[Ii]ssu[e]s? #?[0-9]|[Cc]o-[Aa]uthored-b[y]|[Gg]enerated (b[y]|wit[h]) (Claud[e]|Code[x]|GP[T]|an? A[I])'
 words+='|AI assistan[t]|language mode[l] wrote|\b(TOD[O]|FIXM[E]|XX[X])\b'
