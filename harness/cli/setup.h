@@ -13,7 +13,8 @@
      .kind = EPG_OPTION_VALUE,                                                                                         \
      .value_name = "SPEC",                                                                                             \
      .help = "the Benchmark: a built-in name, with parameters as NAME?key=value;\n"                                    \
-             "'evopolicygym benchmark list' lists them"},                                                              \
+             "'evopolicygym benchmark list' lists them; or lib:PATH,\n"                                                \
+             "python:MODULE:FACTORY, cmd:COMMAND (docs/benchmarks.md)"},                                               \
         {.name = "execution",                                                                                          \
          .kind = EPG_OPTION_VALUE,                                                                                     \
          .value_name = "PROFILE",                                                                                      \

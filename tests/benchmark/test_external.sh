@@ -84,6 +84,27 @@ for at in nothing print-spec print-step print-feedback spawn-step spawn-close; d
     evaluate good "python:broken:make?at=$at" -n 2 --json || fail "at=$at: $(tail -n 1 "$work/err")"
     grep -q '"score": 6.0' "$work/out" || fail "at=$at: another score"
 done
+# What a Policy leaves behind is ended; what a Benchmark needs is not.
+mkdir "$work/stray"
+cat >"$work/stray/policy.py" <<'POLICY'
+import os
+import time
+
+
+class P:
+    def act(self, observation):
+        if os.fork() == 0:
+            os.setsid()
+            if os.fork() == 0:
+                time.sleep(1001)
+            os._exit(0)
+        return 0
+
+
+def make_policy(context):
+    return P()
+POLICY
+evaluate stray 'python:broken:make?at=child' -n 3 || fail "a Benchmark's own child: $(tail -n 1 "$work/err")"
 # A refused Action, raised or returned, is the Policy's failure.
 for name in bad2 bad3; do
     evaluate $name 'python:broken:make' -n 2 --json || fail "$name: $(cat "$work/err")"

@@ -112,7 +112,16 @@ def attribute(module, path):
 def make_benchmark(module, factory, words):
     import importlib
 
-    made = attribute(importlib.import_module(module), factory)
+    try:
+        imported = importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name is None or (module + ".").find(error.name + ".") != 0:
+            raise  # something that the package needs
+        raise ModuleNotFoundError(
+            "No module named %r for %s: install it there, or name another interpreter with --benchmark-python"
+            % (error.name, sys.executable)
+        ) from None
+    made = attribute(imported, factory)
     if callable(made) and (isinstance(made, type) or not hasattr(made, "make_environment")):
         made = made(**parameters_of(made, words))
     elif words:

@@ -25,6 +25,7 @@ def hang():
 class Broken:
     def __init__(self, at):
         self.at = at
+        self.child = None
 
     def trip(self, call):
         what, _, where = self.at.partition("-")
@@ -78,10 +79,14 @@ class Broken:
 
     def make_environment(self, episode):
         self.trip("make")
+        if self.at == "child" and self.child is None:
+            self.child = subprocess.Popen(["sh", "-c", "while :; do sleep 1000; done"])
         return None if self.at == "wrong-make" else Environment(self)
 
     def feedback(self, records):
         self.trip("feedback")
+        if self.child is not None and self.child.poll() is not None:
+            raise RuntimeError("the Benchmark's own child was ended")
         if self.at == "wrong-feedback":
             return 1.0
         if self.at == "nan-feedback":
