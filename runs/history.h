@@ -30,9 +30,9 @@ typedef struct epg_history_measure {
 } epg_history_measure;
 
 typedef struct epg_history {
-    json_t *request; /* config.json; NULL for a foreign Host's Run */
-    json_t *record;  /* run.json; NULL while there is none, and when skimmed beside a config.json */
-    bool has_record; /* there is a run.json */
+    json_t *request;   /* config.json; NULL for a foreign Host's Run */
+    json_t *record;    /* run.json; NULL while there is none, and when skimmed beside a config.json */
+    bool has_record;   /* there is a run.json */
     epg_config config; /* defaults but for episode_budget when there is neither of these */
     char *benchmark_id;
     char *environment_digest;
