@@ -14,6 +14,27 @@
 /* Linux takes no argument of more than 32 pages of 4 KiB, its NUL included. */
 enum { ARGUMENT_MAX = 128 * 1024 - 1 };
 
+static const char *const way_names[] = {[EPG_TASK_AUTO] = "auto",
+                                        [EPG_TASK_ARGUMENT] = "argument",
+                                        [EPG_TASK_STDIN] = "stdin",
+                                        [EPG_TASK_FILE_WAY] = "file"};
+
+const char *epg_task_way_name(epg_task_way way)
+{
+    return way_names[way];
+}
+
+bool epg_task_way_parse(const char *name, epg_task_way *out)
+{
+    for (size_t i = 0; i < EPG_COUNT(way_names); i++) {
+        if (strcmp(way_names[i], name) == 0) {
+            *out = (epg_task_way)i;
+            return true;
+        }
+    }
+    return false;
+}
+
 void epg_texts_free(char **texts)
 {
     for (size_t i = 0; texts != NULL && texts[i] != NULL; i++) {
@@ -86,10 +107,6 @@ static const char *inherited(const epg_agent_request *request, const char *name)
 
 const char *epg_build_lookup(void *context, const char *name)
 {
-    static const char *const ways[] = {[EPG_TASK_AUTO] = NULL,
-                                       [EPG_TASK_ARGUMENT] = "argument",
-                                       [EPG_TASK_STDIN] = "stdin",
-                                       [EPG_TASK_FILE_WAY] = "file"};
     const epg_build *build = context;
     const epg_agent_request *request = build->request;
     if (epg_starts_with(name, "env:")) {
@@ -105,7 +122,7 @@ const char *epg_build_lookup(void *context, const char *name)
                  {"resume", request->resume},
                  {"version", request->version},
                  {"root", request->root ? "yes" : NULL},
-                 {"task", ways[build->way]},
+                 {"task", way_names[build->way]},
                  {"keep_from_tools", build->keep_from_tools}};
     for (size_t i = 0; i < EPG_COUNT(fixed); i++) {
         if (strcmp(fixed[i].name, name) == 0) {
@@ -317,16 +334,13 @@ static size_t ways_of(const epg_agent_request *request, epg_task_way ways[3])
     size_t count = 0;
     for (size_t i = 0; i < json_array_size(names) && count < 3; i++) {
         const char *name = json_string_value(json_array_get(names, i));
-        ways[count++] = strcmp(name, "argument") == 0 ? EPG_TASK_ARGUMENT
-                        : strcmp(name, "stdin") == 0  ? EPG_TASK_STDIN
-                                                      : EPG_TASK_FILE_WAY;
+        count += epg_task_way_parse(name, &ways[count]) ? 1 : 0;
     }
     return count;
 }
 
 static epg_code check_way(const epg_agent_request *request, epg_error *err)
 {
-    static const char *const names[] = {"", "argument", "stdin", "file"};
     if (request->task_way == EPG_TASK_AUTO) {
         return EPG_OK;
     }
@@ -337,9 +351,10 @@ static epg_code check_way(const epg_agent_request *request, epg_error *err)
                               "the task is to be an argument, but no argument holds {instructions}");
     }
     const json_t *ways = json_object_get(json_object_get(request->adapter->document, "task"), "ways");
-    return in_list(ways, names[request->task_way]) ? EPG_OK
-                                                   : epg_fail(err, EPG_ERR_USAGE, "agent %s can't take the task by %s",
-                                                              request->adapter->name, names[request->task_way]);
+    return in_list(ways, way_names[request->task_way])
+               ? EPG_OK
+               : epg_fail(err, EPG_ERR_USAGE, "agent %s can't take the task by %s", request->adapter->name,
+                          way_names[request->task_way]);
 }
 
 static epg_code settle_argv(epg_build *build, epg_names *argv, epg_error *err)

@@ -28,6 +28,9 @@ typedef struct epg_pair {
 /* How the task text reaches the Agent. */
 typedef enum epg_task_way { EPG_TASK_AUTO, EPG_TASK_ARGUMENT, EPG_TASK_STDIN, EPG_TASK_FILE_WAY } epg_task_way;
 
+const char *epg_task_way_name(epg_task_way way); /* "auto", "argument", "stdin", "file" */
+bool epg_task_way_parse(const char *name, epg_task_way *out);
+
 /* What the caller knows. Everything is borrowed. */
 typedef struct epg_agent_request {
     const epg_adapter *adapter; /* NULL: the user's own command */

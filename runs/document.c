@@ -39,6 +39,7 @@ static void put_agent(epg_json_writer *writer, const epg_run_request *request)
     epg_json_put_text(writer, "profile", epg_profile_name(request->agent_profile));
     put_texts(writer, "secret", agent->secret, agent->secret_count);
     put_texts(writer, "shown", request->agent_shown, request->agent_shown_count);
+    epg_json_put_text(writer, "task", epg_task_way_name(agent->task_way));
     epg_json_end(writer);
 }
 

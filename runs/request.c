@@ -60,6 +60,10 @@ static epg_code read_agent(const json_t *document, epg_stored_request *out, epg_
     EPG_TRY(epg_network_parse(network != NULL ? network : "host", &out->request.agent_network, err));
     agent->executable = json_string_value(json_object_get(document, "executable"));
     agent->environment = environ;
+    const char *way = json_string_value(json_object_get(document, "task"));
+    if (way == NULL || !epg_task_way_parse(way, &agent->task_way)) {
+        return epg_fail(err, EPG_ERR_INVALID, "config.json: \"task\" of the agent is not a way for a task");
+    }
     out->request.agent_private_home = home != NULL && strcmp(home, "private") == 0;
     out->request.agent_login = json_string_value(json_object_get(document, "login"));
     agent->option_count = json_array_size(options);

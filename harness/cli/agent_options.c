@@ -110,6 +110,10 @@ static epg_code read_all(epg_options *options, const char *name, epg_cli_agent *
         char *resolved = strchr(executable->value, '/') != NULL ? realpath(executable->value, NULL) : NULL;
         agent->executable = resolved != NULL ? resolved : epg_strdup(executable->value);
     }
+    const epg_option *way = epg_option_find(options, "agent-task");
+    if (way->given && (!epg_task_way_parse(way->value, &agent->task_way) || agent->task_way == EPG_TASK_AUTO)) {
+        return epg_fail(err, EPG_ERR_USAGE, "--agent-task takes argument, stdin or file");
+    }
     EPG_TRY(read_options(options, agent, err));
     return read_home(options, agent, err);
 }
@@ -148,5 +152,6 @@ void epg_cli_agent_request(const epg_cli_agent *agent, epg_agent_request *reques
     request->option_count = agent->option_count;
     request->executable = agent->executable;
     request->version = agent->version;
+    request->task_way = agent->task_way;
     request->environment = environ;
 }

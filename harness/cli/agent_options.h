@@ -24,6 +24,10 @@
          .kind = EPG_OPTION_VALUE,                                                                                     \
          .value_name = "PATH",                                                                                         \
          .help = "the agent's program, where it is not in PATH"},                                                      \
+        {.name = "agent-task",                                                                                         \
+         .kind = EPG_OPTION_VALUE,                                                                                     \
+         .value_name = "WAY",                                                                                          \
+         .help = "how the task reaches the agent: argument, stdin or file (as it\ncan)"},                              \
     {                                                                                                                  \
         .name = "agent-home", .kind = EPG_OPTION_VALUE, .value_name = "DIR",                                           \
         .help = "a home directory whose login of the agent is copied into the Run's private one;\n"                    \
@@ -40,6 +44,7 @@ typedef struct epg_cli_agent {
     char *version;         /* what the program says of itself; NULL: not asked, or it tells none */
     char **command;        /* the user's own, NULL-terminated, set by who has it; NULL: none */
     bool private_home;
+    epg_task_way task_way;
     epg_agent_request request; /* for the caller's own use */
 } epg_cli_agent;
 

@@ -47,12 +47,32 @@ static char **absolute_words(const char *const *words, size_t count)
     return out;
 }
 
+static bool names_agent(epg_options *options)
+{
+    return epg_option_find(options, "agent")->given || epg_option_find(options, "agent-file")->given ||
+           options->rest_count > 0;
+}
+
+/* The Agent of the Run that --like names, as it was. */
+static epg_code keep_likeness(epg_options *options, epg_error *err)
+{
+    static const char *const changes[] = {"model",      "effort",    "agent-option", "agent-executable",
+                                          "agent-task", "agent-home"};
+    for (size_t i = 0; i < EPG_COUNT(changes); i++) {
+        if (epg_option_find(options, changes[i])->given) {
+            return epg_fail(err, EPG_ERR_USAGE,
+                            "--%s changes the Agent that --like gives: name the Agent too (--agent NAME)", changes[i]);
+        }
+    }
+    return EPG_OK;
+}
+
 static epg_code read_agent(epg_options *options, epg_cli_agent *agent, epg_run_request *request, epg_error *err)
 {
-    if (options->rest_count == 0 && request->agent.command_count > 0) {
-        return EPG_OK; /* --like gave it */
-    }
     const epg_option *name = epg_option_find(options, "agent");
+    if (!names_agent(options) && (request->agent.command_count > 0 || request->agent.adapter != NULL)) {
+        return keep_likeness(options, err);
+    }
     EPG_TRY(epg_cli_agent_read(options, name->value, agent, err));
     if (options->rest_count == 0 && agent->adapter.document == NULL) {
         return epg_fail(err, EPG_ERR_USAGE,
@@ -223,14 +243,17 @@ static epg_code read_program(epg_options *options, const likeness *like, epg_pro
     return code == EPG_OK ? EPG_OK : epg_fail_as(err, EPG_ERR_USAGE, "--like");
 }
 
-static epg_code take_likeness(const epg_options *options, likeness *like, epg_run_request *request, epg_error *err)
+static epg_code take_likeness(epg_options *options, likeness *like, epg_run_request *request, epg_error *err)
 {
-    if (!like->given || options->rest_count > 0) {
+    if (!like->given || names_agent(options)) {
         return EPG_OK;
     }
     epg_run_again_request again = {0};
-    EPG_TRY(epg_stored_request_read(NULL, &like->history, &again, &like->stored, err));
+    const char *directory = epg_option_find(options, "like")->value;
+    EPG_TRY(epg_stored_request_read(directory, &like->history, &again, &like->stored, err));
     request->agent = like->stored.request.agent;
+    request->agent_private_home = like->stored.request.agent_private_home;
+    request->agent_login = like->stored.request.agent_login;
     return EPG_OK;
 }
 

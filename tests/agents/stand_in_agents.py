@@ -145,6 +145,40 @@ def invented_is_checked(place):
     expect(SECRET not in out and "INVENTED_TOKEN=[redacted]" in out, "show tells the secret: " + out)
 
 
+def repeated(place):
+    """--like takes the Agent over, adapter, options and all."""
+    path = invented_binary(place, INVENTED)
+    secrets = {"INVENTED_TOKEN": SECRET}
+    first = run_agent(place, ["--agent-file", str(HERE / "invented-agent.json"), "--agent-option", "colour=green"], secrets,
+                      path=path)
+    expect_equal(first.record()["terminal_reason"], "finished", "the first Run")
+    code, _, err = evopolicygym(place, "run", str(place.root / "again"), "--like", str(place.run), "--execution", "process",
+                                "--allow-unsafe-process", path=path, variables=secrets)
+    expect_equal(code, 0, "the second Run (%s)" % err)
+    record = json.loads((place.root / "again/run.json").read_text())
+    expect_equal((record["terminal_reason"], record["agent"]["provider"]), ("finished", "invented"), "the second Run")
+    code, _, err = evopolicygym(place, "run", str(place.root / "other"), "--like", str(place.run), "--model", "brain-2",
+                                path=path, variables=secrets)
+    expect_equal((code, "--agent NAME" in err), (2, True), "a change without an Agent (%s)" % err)
+
+
+def own_command(place, way, words):
+    """The task reaches a user's own command as an argument, on stdin, or as a file."""
+    script = place.root / "agent.sh"
+    script.write_text("#!/bin/sh\n%s\nevopolicygym-session submit program --episodes 0:2 >&2\n"
+                      "evopolicygym-session finish submission-000001 >&2\n" % words)
+    script.chmod(0o755)
+    options = ["--agent-task", way] if way != "auto" else []
+    argument = ["{instructions}"] if way == "argument" else []
+    result = run_agent(place, [*options, "--agent", "command", "--model", "none", "--", str(script), *argument])
+    record = result.record()
+    expect_equal((record["terminal_reason"], record["agent"]["model"]), ("finished", "none"), "the Run")
+    out = (place.run / "agent/stdout.log").read_bytes()
+    expect_equal(out, (place.run / "agent/instructions.md").read_bytes(), "what the command was told")
+    command = result.json("agent/invocation.json")["command"]
+    expect_equal(command[1:], ["@agent/instructions.md"] if argument else [], "recorded arguments")
+
+
 def guide_is_sound(place):
     """The adapter that the guide shows can be read as it stands."""
     guide = (SOURCE / "docs/adapters.md").read_text("utf-8")
@@ -282,6 +316,11 @@ def main():
         case("recorded: " + stream, recorded_failure, stream, agent, kind, side)
     case("an invented CLI takes one file", invented)
     case("an invented CLI is listed, shown and checked", invented_is_checked)
+    case("a Run like another", repeated)
+    case("the task as an argument", own_command, "argument", "printf %s \"$1\"")
+    case("the task on stdin", own_command, "stdin", "cat")
+    case("the task in a file", own_command, "file", "cat instructions.md")
+    case("the task as a command finds it", own_command, "auto", "cat instructions.md")
     case("the guide's adapter is sound", guide_is_sound)
     for what in ("missing", "not executable", "a directory"):
         case("an executable that is " + what, unusable, what)
