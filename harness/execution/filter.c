@@ -189,12 +189,12 @@ static int allow_family(scmp_filter_ctx context, int family)
 {
     int result = 0;
     if (family == AF_NETLINK) {
-        return seccomp_rule_add(context, SCMP_ACT_ALLOW, SCMP_SYS(socket), 2, SCMP_A0(SCMP_CMP_EQ, AF_NETLINK),
-                                SCMP_A2(SCMP_CMP_EQ, 0));
+        return seccomp_rule_add(context, SCMP_ACT_ALLOW, SCMP_SYS(socket), 2, SCMP_A0(SCMP_CMP_EQ, AF_NETLINK, 0),
+                                SCMP_A2(SCMP_CMP_EQ, 0, 0));
     }
-    result = seccomp_rule_add(context, SCMP_ACT_ALLOW, SCMP_SYS(socket), 1, SCMP_A0(SCMP_CMP_EQ, (unsigned)family));
+    result = seccomp_rule_add(context, SCMP_ACT_ALLOW, SCMP_SYS(socket), 1, SCMP_A0(SCMP_CMP_EQ, (unsigned)family, 0));
     if (result == 0 && family == AF_UNIX) {
-        result = seccomp_rule_add(context, SCMP_ACT_ALLOW, SCMP_SYS(socketpair), 1, SCMP_A0(SCMP_CMP_EQ, AF_UNIX));
+        result = seccomp_rule_add(context, SCMP_ACT_ALLOW, SCMP_SYS(socketpair), 1, SCMP_A0(SCMP_CMP_EQ, AF_UNIX, 0));
     }
     return result;
 }
@@ -215,7 +215,7 @@ static int limit_sockets(scmp_filter_ctx context, epg_filter_kind kind)
         }
         if (!open && !(family == AF_NETLINK && kind == EPG_FILTER_AGENT)) {
             result = seccomp_rule_add(context, SCMP_ACT_ERRNO(EAFNOSUPPORT), SCMP_SYS(socket), 1,
-                                      SCMP_A0(SCMP_CMP_EQ, (unsigned)family));
+                                      SCMP_A0(SCMP_CMP_EQ, (unsigned)family, 0));
         }
     }
     return result;
@@ -236,7 +236,8 @@ static int limit_arguments(scmp_filter_ctx context)
     }
     static const unsigned personas[] = {0, 8, UINT32_MAX}; /* Linux, 32-bit names, "which one?" */
     for (size_t i = 0; i < EPG_COUNT(personas) && result == 0; i++) {
-        result = seccomp_rule_add(context, SCMP_ACT_ALLOW, SCMP_SYS(personality), 1, SCMP_A0(SCMP_CMP_EQ, personas[i]));
+        result =
+            seccomp_rule_add(context, SCMP_ACT_ALLOW, SCMP_SYS(personality), 1, SCMP_A0(SCMP_CMP_EQ, personas[i], 0));
     }
     return result;
 }
