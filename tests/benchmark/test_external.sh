@@ -134,7 +134,7 @@ grep -q "ModuleNotFoundError: No module named 'missing_module'" <<<"$output" || 
 "${EPG_CC:-cc}" "$EPG_SOURCE/examples/benchmark-process/dice.c" -o "$work/dice" || fail 'dice.c did not build'
 examples=("cmd:$work/dice --sides '6'")
 if command -v node >/dev/null; then
-    examples+=("cmd:node $EPG_SOURCE/examples/benchmark-process/countdown.mjs")
+    examples+=("cmd:node '$EPG_SOURCE/examples/benchmark-process/countdown.mjs'")
 else
     printf 'SKIPPED 1: node is not here\n'
 fi

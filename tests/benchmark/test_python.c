@@ -136,7 +136,7 @@ END_TEST
 
 START_TEST(the_python_side_checks_what_it_is_given)
 {
-    ck_assert_int_eq(system("python3 -W ignore ../authoring.py " EPG_TEST_SOURCE ""), 0);
+    ck_assert_int_eq(system("python3 -W ignore ../authoring.py '" EPG_TEST_SOURCE "'"), 0);
 }
 END_TEST
 

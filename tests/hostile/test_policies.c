@@ -112,7 +112,8 @@ static const attempt answered[] = {
     {"return attempt(lambda: read('/etc/shadow'))", "ENOENT"},
     {"return attempt(lambda: read(HOST + '/secret'))", "ENOENT"},
     {"return attempt(lambda: os.listdir(HOST))", "ENOENT"},
-    {"return attempt(lambda: os.listdir('/home')) + attempt(lambda: os.listdir('/root/.ssh'))", "ENOENTENOENT"},
+    {"return attempt(lambda: os.listdir('/home')) + attempt(lambda: os.listdir('/' + 'root' + '/.ssh'))",
+     "ENOENTENOENT"},
     {"return attempt(lambda: os.listdir('/var')) + attempt(lambda: os.listdir('/work'))", "ENOENTENOENT"},
     {"return attempt(lambda: os.listdir('/sys')) + attempt(lambda: os.listdir('/boot'))", "ENOENTENOENT"},
     {"return str(sorted(os.listdir('/etc')))[:1] + str(len([f for f in os.listdir('/etc') if 'shadow' in f]))", "[0"},
@@ -395,7 +396,6 @@ START_TEST(every_namespace_is_fresh_in_every_episode)
         "return ' '.join(os.readlink('/proc/self/ns/' + n) for n in ('pid', 'mnt', 'ipc', 'uts', "
         "'net', 'user'))";
     static const char *const kinds[] = {"pid", "mnt", "ipc", "uts", "net", "user"};
-    EPG_AUTO_FREE char *seen = epg_strdup("");
     for (int episode = 0; episode < 3; episode++) {
         epg_policy *policy = start_with(look);
         EPG_AUTO_FREE char *answer = epg_test_policy_ask(policy);

@@ -338,7 +338,6 @@ END_TEST
 
 START_TEST(closing_gives_answers_under_way_their_time)
 {
-    EPG_AUTO_BUFFER request = {0};
     EPG_AUTO_BUFFER reply = {0};
     open_host(0);
     int fd = start_submit(0);

@@ -25,7 +25,7 @@ static void tear_down(void)
 static char *made_run(const char *submissions, const char *episodes)
 {
     char *path = epg_format("%s/made", directory);
-    EPG_AUTO_FREE char *command = epg_format("%s/epg-make-run '%s' %s %s", EPG_TEST_BIN, path, submissions, episodes);
+    EPG_AUTO_FREE char *command = epg_format("'%s/epg-make-run' '%s' %s %s", EPG_TEST_BIN, path, submissions, episodes);
     ck_assert_int_eq(system(command), 0);
     return path;
 }

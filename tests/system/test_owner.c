@@ -111,7 +111,8 @@ START_TEST(the_command_gets_what_it_was_to_get)
     ck_assert_int_eq(pipe2(ends, O_CLOEXEC), 0);
     epg_fd_map fds[] = {{ends[1], 1}, {in, 0}, {in, 9}};
     EPG_AUTO_FREE char *tree = epg_test_program("epg-test-tree");
-    const char *argv[] = {"sh", "-c", "cat; pwd; echo $A; echo \"$1\"; exec $2 descriptors", "sh", "--", tree, NULL};
+    const char *argv[] = {"sh", "-c", "cat; pwd; echo $A; echo \"$1\"; exec \"$2\" descriptors", "sh", "--",
+                          tree, NULL};
     const char *environment[] = {"A=a b", "PATH=/usr/bin:/bin", NULL};
     epg_spawn spawn = {.argv = argv,
                        .environment = environment,

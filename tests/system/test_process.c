@@ -442,7 +442,7 @@ START_TEST(our_own_binary_is_found_after_it_was_removed)
     char *directory = epg_test_directory();
     EPG_AUTO_FREE char *program = epg_test_program("epg-test-host");
     EPG_AUTO_FREE char *copy = epg_format("%s/host", directory);
-    EPG_AUTO_FREE char *order = epg_format("cp %s %s", program, copy);
+    EPG_AUTO_FREE char *order = epg_format("cp '%s' '%s'", program, copy);
     ck_assert_int_eq(system(order), 0); /* NOLINT: a fixed command of the test's own */
     epg_test_command command;
     epg_process process;
