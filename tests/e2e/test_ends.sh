@@ -32,7 +32,9 @@ check 'an Agent that ends at once' holds 'record["terminal_reason"] == "agent_ex
 odd=$(printf '%s/odd\377' "$work")
 mkdir "$odd"
 cp -r "$work/start" "$odd/start"
-run odd_program -p "$odd/start" -- 'evopolicygym-session submit program --episodes 0 && evopolicygym-session finish submission-000001'
+run="$work/odd_program"
+"$EPG_BIN/evopolicygym" run "$run" -b test/one-step -p "$odd/start" --execution process --allow-unsafe-process \
+    --progress none -- sh -c 'evopolicygym-session submit program --episodes 0 && evopolicygym-session finish submission-000001'
 check 'a Program from any path' holds 'record["terminal_reason"] == "finished"'
 check 'and its record is sound' "$EPG_BIN/evopolicygym" verify "$run"
 run refused --inherit "$(printf 'A\377')" -- true
