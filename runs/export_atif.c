@@ -66,10 +66,10 @@ static void put_difference(atif *self, const char *as, const char *group, const 
     }
     (void)usage_number(self->usage_before, group, key, &before);
     double difference = now > before ? now - before : 0;
-    if (whole) {
+    if (whole && difference < 0x1p63) {
         epg_json_put_u64(writer, as, (uint64_t)difference);
     } else {
-        epg_json_put_double(writer, as, difference);
+        epg_json_put_computed(writer, as, difference);
     }
 }
 
@@ -295,7 +295,7 @@ static epg_code begin(void *form, epg_export_state *state, const char *task, epg
     }
     epg_json_end(&self->writer);
     if (summary.cost_known) {
-        epg_json_put_double(&self->writer, "total_cost_usd", summary.cost);
+        epg_json_put_computed(&self->writer, "total_cost_usd", summary.cost);
     }
     epg_json_end(&self->writer);
     epg_json_put_text(&self->writer, "schema_version", VERSION);

@@ -180,7 +180,7 @@ json_t *epg_report_replay(const epg_reading *reading, uint64_t number, const jso
         const uint8_t *end = memchr(trace.data + from, '\n', trace.size - from);
         size_t size = end != NULL ? (size_t)(end - trace.data) - from : trace.size - from;
         EPG_AUTO_JSON *line = NULL;
-        if (epg_json_parse_lenient(epg_span_of(trace.data + from, size), "trace.jsonl", &line, NULL) == EPG_OK) {
+        if (epg_json_parse(epg_span_of(trace.data + from, size), "trace.jsonl", &line, NULL) == EPG_OK) {
             take_line(&self, line);
         }
         from += size + 1;

@@ -152,8 +152,7 @@ void epg_report_put_timeline(const epg_reading *reading, epg_report_room *room, 
     for (size_t i = 0; i < self.count; i++) {
         EPG_AUTO_JSON *event = NULL;
         if ((i < head || i >= self.count - tail) &&
-            epg_json_parse_lenient(self.lines[i], "transcript.jsonl", &event, NULL) == EPG_OK &&
-            json_is_object(event)) {
+            epg_json_parse(self.lines[i], "transcript.jsonl", &event, NULL) == EPG_OK && json_is_object(event)) {
             put_event(writer, event);
         }
     }

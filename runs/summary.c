@@ -123,7 +123,7 @@ static void put_id(epg_json_writer *writer, const char *key, uint64_t number)
 static void put_double(epg_json_writer *writer, const char *key, bool known, double value)
 {
     if (known) {
-        epg_json_put_double(writer, key, value);
+        epg_json_put_computed(writer, key, value);
     } else {
         epg_json_put_null(writer, key);
     }

@@ -16,7 +16,8 @@
 
 /* Parses one whole document; `what` names it in the error ("run.json"). The caller owns *out (json_decref). */
 epg_code epg_json_parse(epg_span text, const char *what, json_t **out, epg_error *err);
-/* As above without the refusal of duplicate keys (the last wins), for what foreign peers send. */
+/* As above without the refusals of duplicate keys (the last wins) and of depth, for what foreign peers send: not to be
+ * written again as it is. */
 epg_code epg_json_parse_lenient(epg_span text, const char *what, json_t **out, epg_error *err);
 
 /* jansson walks and counts references through plain pointers only: for walking a value that is only read. */
@@ -45,6 +46,8 @@ epg_code epg_json_member(const json_t *object, const char *key, const char *what
 
 /* The emitter. `indent` 0: compact, one line; 2: indented by two. Keys are NULL inside arrays and at the root. */
 enum { EPG_JSON_DEPTH = 256 };
+/* Deeper text is refused by epg_json_parse, so that what was read can be written again, within a document of ours. */
+enum { EPG_JSON_READ_DEPTH = EPG_JSON_DEPTH - 16 };
 typedef struct epg_json_writer {
     epg_buffer *out;
     unsigned indent;
@@ -63,6 +66,8 @@ void epg_json_put_bool(epg_json_writer *writer, const char *key, bool value);
 void epg_json_put_i64(epg_json_writer *writer, const char *key, int64_t value);
 void epg_json_put_u64(epg_json_writer *writer, const char *key, uint64_t value);
 void epg_json_put_double(epg_json_writer *writer, const char *key, double value);    /* finite */
+/* For what was computed from numbers of others: null where the result is not finite. */
+void epg_json_put_computed(epg_json_writer *writer, const char *key, double value);
 void epg_json_put_text(epg_json_writer *writer, const char *key, const char *value); /* NULL writes null */
 void epg_json_put_span(epg_json_writer *writer, const char *key, epg_span utf8);
 void epg_json_put_json(epg_json_writer *writer, const char *key, const json_t *value); /* keys sorted on the way */

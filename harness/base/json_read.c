@@ -21,9 +21,10 @@ static size_t number_token(const char *text, size_t size, bool *is_big)
     return length;
 }
 
-/* Returns how many there are; 0, and `out` left empty, is the common case. */
-static size_t mark_big_integers(epg_span text, epg_buffer *out)
+/* Returns how many there are; 0, and `out` left empty, is the common case. *deepest: the levels of nesting. */
+static size_t mark_big_integers(epg_span text, epg_buffer *out, size_t *deepest)
 {
+    size_t depth = 0;
     const char *bytes = (const char *)text.data;
     bool in_string = false;
     size_t found = 0;
@@ -38,6 +39,9 @@ static size_t mark_big_integers(epg_span text, epg_buffer *out)
         if (c < '0' || c > '9') {
             in_string = c == '"';
             at++;
+            depth += c == '[' || c == '{';
+            depth -= (c == ']' || c == '}') && depth > 0;
+            *deepest = depth > *deepest ? depth : *deepest;
             if (c == '-' || c == '+' || c == '.') {
                 while (at < text.size && memchr("+-.0123456789eE", bytes[at], 15) != NULL) {
                     at++;
@@ -95,7 +99,11 @@ static bool only_our_marks(json_t *value, epg_span source, size_t marked)
 static epg_code parse(epg_span text, const char *what, size_t flags, json_t **out, epg_error *err)
 {
     EPG_AUTO_BUFFER marked = {0};
-    size_t count = mark_big_integers(text, &marked);
+    size_t deepest = 0;
+    size_t count = mark_big_integers(text, &marked, &deepest);
+    if ((flags & JSON_REJECT_DUPLICATES) != 0 && deepest > EPG_JSON_READ_DEPTH) {
+        return epg_fail(err, EPG_ERR_INVALID, "%s: nested deeper than %d levels", what, EPG_JSON_READ_DEPTH);
+    }
     epg_span source = count > 0 ? epg_buffer_span(&marked) : text;
     json_error_t why;
     json_t *value = json_loadb(source.data != NULL ? (const char *)source.data : "", source.size,

@@ -181,6 +181,15 @@ void epg_json_put_double(epg_json_writer *writer, const char *key, double value)
     (void)epg_buffer_append(writer->out, text, epg_double_text(value, text));
 }
 
+void epg_json_put_computed(epg_json_writer *writer, const char *key, double value)
+{
+    if (isfinite(value)) {
+        epg_json_put_double(writer, key, value);
+    } else {
+        epg_json_put_null(writer, key);
+    }
+}
+
 void epg_json_put_text(epg_json_writer *writer, const char *key, const char *value)
 {
     if (value == NULL) {

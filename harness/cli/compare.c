@@ -122,13 +122,13 @@ static void put_held_out(epg_json_writer *writer, bool known, double score, cons
     epg_json_object(writer, "held_out");
     if (interval->known) {
         epg_json_array(writer, "interval");
-        epg_json_put_double(writer, NULL, interval->low);
-        epg_json_put_double(writer, NULL, interval->high);
+        epg_json_put_computed(writer, NULL, interval->low);
+        epg_json_put_computed(writer, NULL, interval->high);
         epg_json_end(writer);
     } else {
         epg_json_put_null(writer, "interval");
     }
-    epg_json_put_double(writer, "score", score);
+    epg_json_put_computed(writer, "score", score);
     epg_json_end(writer);
 }
 

@@ -1,3 +1,6 @@
+#include <math.h>
+#include <string.h>
+
 #include <signal.h>
 #include <string.h>
 
@@ -60,6 +63,52 @@ START_TEST(text_that_is_no_utf8_is_written_so_that_it_can_be_read)
     epg_json_end(&writer);
     epg_json_finish(&writer);
     ck_assert_str_eq(epg_buffer_cstr(&out), "{\"a\":\"na\\\\xefve/\\\\xff\",\"b\":\"na\xc3\xafve\"}");
+}
+END_TEST
+
+/* `depth` arrays in each other, the innermost empty. */
+static char *nested(size_t depth)
+{
+    char *text = epg_alloc(2 * depth + 1);
+    memset(text, '[', depth);
+    memset(text + depth, ']', depth);
+    return text;
+}
+
+START_TEST(what_is_read_can_be_written_within_a_document_and_deeper_text_is_refused)
+{
+    epg_error err = {0};
+    EPG_AUTO_JSON *value = NULL;
+    EPG_AUTO_FREE char *fits = nested(EPG_JSON_READ_DEPTH);
+    EPG_AUTO_FREE char *deeper = nested(EPG_JSON_READ_DEPTH + 1);
+    epg_assert_ok(epg_json_parse(epg_span_text(fits), "it", &value, &err), &err);
+    EPG_AUTO_BUFFER out = {0};
+    epg_json_writer writer;
+    epg_json_begin(&writer, &out, 0);
+    epg_json_object(&writer, NULL);
+    epg_json_put_json(&writer, "a", value);
+    epg_json_end(&writer);
+    epg_json_finish(&writer);
+    ck_assert_uint_eq(out.size, strlen(fits) + strlen("{\"a\":}"));
+    json_t *untouched = NULL;
+    ck_assert_int_eq(epg_json_parse(epg_span_text(deeper), "it", &untouched, &err), EPG_ERR_INVALID);
+    ck_assert_ptr_null(untouched);
+}
+END_TEST
+
+START_TEST(what_was_computed_and_is_not_finite_is_null)
+{
+    EPG_AUTO_BUFFER out = {0};
+    epg_json_writer writer;
+    epg_json_begin(&writer, &out, 0);
+    epg_json_array(&writer, NULL);
+    epg_json_put_computed(&writer, NULL, 0.5);
+    epg_json_put_computed(&writer, NULL, HUGE_VAL);
+    epg_json_put_computed(&writer, NULL, -HUGE_VAL);
+    epg_json_put_computed(&writer, NULL, (double)NAN);
+    epg_json_end(&writer);
+    epg_json_finish(&writer);
+    ck_assert_str_eq(epg_buffer_cstr(&out), "[0.5,null,null,null]");
 }
 END_TEST
 
@@ -156,6 +205,8 @@ static Suite *json_suite(void)
         tcase_add_test_raise_signal(tests, keys_out_of_order_are_a_fault, SIGABRT);
     }
     tcase_add_test(tests, text_that_is_no_utf8_is_written_so_that_it_can_be_read);
+    tcase_add_test(tests, what_is_read_can_be_written_within_a_document_and_deeper_text_is_refused);
+    tcase_add_test(tests, what_was_computed_and_is_not_finite_is_null);
     tcase_add_test(tests, integers_up_to_2_64_survive_reading_and_writing);
     tcase_add_loop_test(tests, what_is_not_strict_json_is_refused, 0, 16);
     tcase_add_test(tests, strings_that_only_resemble_the_mark_are_strings);

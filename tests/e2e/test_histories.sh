@@ -284,6 +284,20 @@ mv "$work/steps/agent/transcript.jsonl" "$work/steps/agent/elsewhere"
 ln -s elsewhere "$work/steps/agent/transcript.jsonl"
 check 'export: a transcript that is a link is not read' sh -c "! '$epg' export '$work/steps' >/dev/null 2>'$work/link.err' && grep -q 'transcript.jsonl can.t be read' '$work/link.err'"
 
+# --- numbers and depths that no sum and no document of ours holds: as far as they can be told ---
+cp -r "$first" "$work/absurd"
+chmod -R u+w "$work/absurd"
+sed -i -e 's/"score":1\.0/"score":1.7e308/' -e 's/"score":3\.0/"score":-1.7e308/' -e 's/"agent_cost_usd":null/"agent_cost_usd":1.7e308/' "$work/absurd/events.jsonl"
+python3 -c 'print("{\"event\":\"error\",\"message\":" + "[" * 700 + "]" * 700 + "}")' >>"$work/absurd/agent/transcript.jsonl"
+for reads in "log $work/absurd" "show $work/absurd submission-000002" "list $work/absurd" "compare $work/absurd $work/absurd"; do
+    # shellcheck disable=SC2086 # words
+    "$epg" $reads --json >"$work/absurd.json"
+    check "absurd: $reads" says "$work/absurd.json" 'd["schema"]'
+done
+check 'absurd: export' sh -c "'$epg' export '$work/absurd' >'$work/absurd.json'"
+check 'absurd: export as ATIF' sh -c "'$epg' export --format atif '$work/absurd' >'$work/absurd.json'"
+check 'absurd: that is a document' says "$work/absurd.json" 'd["steps"]'
+
 # --- what was altered, and what is no Run ---
 chmod u+w "$first/submissions/submission-000002" "$first/submissions/submission-000002/feedback.json"
 sed -i 's/"score": 3.0/"score": 9.0/' "$first/submissions/submission-000002/feedback.json"
