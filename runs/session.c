@@ -232,13 +232,21 @@ static bool check_status(const json_t *request, epg_decision *decision)
     return json_object_size(request) == 2 || refuse(decision, "invalid_request", "status takes nothing");
 }
 
+/* NULL also for a text that holds NUL, which a comparison would cut. */
+static const char *text_member(const json_t *request, const char *key)
+{
+    const char *text = NULL;
+    return epg_json_text(request, key, "request", &text, NULL) == EPG_OK ? text : NULL;
+}
+
 static bool check_wait(const epg_session *session, const json_t *request, epg_decision *decision)
 {
     const json_t *id = json_object_get(request, "submission_id");
-    if (json_object_size(request) != (id == NULL ? 2 : 3) || (id != NULL && !json_is_string(id))) {
+    const char *text = text_member(request, "submission_id");
+    if (json_object_size(request) != (id == NULL ? 2 : 3) || (id != NULL && text == NULL)) {
         return refuse(decision, "invalid_request", "wait takes a submission_id or nothing");
     }
-    uint64_t number = id != NULL ? epg_submission_number(json_string_value(id)) : session->submission_count;
+    uint64_t number = text != NULL ? epg_submission_number(text) : session->submission_count;
     if (epg_session_submission(session, number) == NULL) {
         return refuse(decision, "unknown_submission",
                       id != NULL ? "there is no such submission in this Run" : "nothing was submitted in this Run yet");
@@ -255,8 +263,8 @@ epg_method epg_session_method_of(const json_t *request)
         [EPG_METHOD_STATUS] = "status",
         [EPG_METHOD_WAIT] = "wait",
     };
-    const char *protocol = json_string_value(json_object_get(request, "protocol"));
-    const char *method = json_string_value(json_object_get(request, "method"));
+    const char *protocol = text_member(request, "protocol");
+    const char *method = text_member(request, "method");
     if (protocol == NULL || strcmp(protocol, EPG_SESSION_PROTOCOL) != 0 || method == NULL) {
         return EPG_METHOD_NONE;
     }
@@ -279,7 +287,7 @@ static bool check(const epg_session *session, const json_t *request, epg_method 
         return refuse(decision, "session_closed",
                       "the session is closed: nothing can be submitted or finished any more");
     }
-    const char *protocol = json_string_value(json_object_get(request, "protocol"));
+    const char *protocol = text_member(request, "protocol");
     if (protocol == NULL || strcmp(protocol, EPG_SESSION_PROTOCOL) != 0) {
         return refuse(decision, "protocol_mismatch", "this session speaks %s", EPG_SESSION_PROTOCOL);
     }

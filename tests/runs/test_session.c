@@ -133,6 +133,25 @@ START_TEST(checks_stand_in_the_order_of_the_contract)
 }
 END_TEST
 
+START_TEST(text_that_goes_on_after_nul_is_another_text)
+{
+    open_session("{\"episode_budget\":4}");
+    submit("[0]", 1.0);
+    ck_assert_str_eq(code_of("\"method\":\"submit\\u0000\",\"episode_indices\":[0]"), "invalid_request");
+    ck_assert_str_eq(code_of("\"method\":\"status\\u0000x\""), "invalid_request");
+    ck_assert_str_eq(code_of("\"method\":\"wait\",\"submission_id\":\"submission-000001\\u0000\""), "invalid_request");
+    ck_assert_str_eq(code_of("\"method\":\"finish\",\"submission_ids\":[\"submission-000001\\u0000\"]"),
+                     "unknown_submission");
+    EPG_AUTO_JSON *other =
+        json_loads("{\"protocol\":\"agent-session/v3\\u0000\",\"method\":\"status\"}", JSON_ALLOW_NUL, NULL);
+    epg_decision decision;
+    epg_session_check(&session, other, &decision);
+    ck_assert_str_eq(decision.code, "protocol_mismatch");
+    epg_decision_free(&decision);
+    close_session();
+}
+END_TEST
+
 START_TEST(indices_up_to_the_end_of_64_bits_are_only_out_of_the_pool)
 {
     open_session("{}");
@@ -258,6 +277,7 @@ int main(void)
     tcase_add_test(cases, a_check_changes_nothing);
     tcase_add_test(cases, a_charge_is_never_refunded);
     tcase_add_test(cases, checks_stand_in_the_order_of_the_contract);
+    tcase_add_test(cases, text_that_goes_on_after_nul_is_another_text);
     tcase_add_test(cases, indices_up_to_the_end_of_64_bits_are_only_out_of_the_pool);
     tcase_add_test(cases, without_validation_one_candidate_is_handed_over);
     tcase_add_test(cases, a_failed_submission_is_no_candidate);
