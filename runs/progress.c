@@ -1,6 +1,8 @@
 #include "runs/progress.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,11 +30,25 @@ epg_code epg_progress_mode_parse(const char *text, epg_progress_mode *out, epg_e
     return epg_fail(err, EPG_ERR_USAGE, "--progress takes auto, plain, json or none");
 }
 
-/* What can't be written is not written: progress must never stop a Run. */
-static void put(const char *text, size_t size)
+/* Waits for a reader that is slow, but once only for one that has stopped: until it reads again, nothing is waited for.
+ */
+static bool takes_more(epg_progress *progress)
 {
-    while (size > 0) {
-        ssize_t wrote = write(STDERR_FILENO, text, size);
+    struct pollfd fd = {.fd = STDERR_FILENO, .events = POLLOUT};
+    int64_t deadline = progress->stuck ? 0 : epg_deadline_after_ns(EPG_SECOND);
+    int ready = 0;
+    do {
+        ready = poll(&fd, 1, epg_poll_timeout_ms(deadline));
+    } while (ready < 0 && errno == EINTR);
+    progress->stuck = ready == 0;
+    return ready > 0;
+}
+
+/* What can't be written is not written: progress must never stop a Run. */
+static void put(epg_progress *progress, const char *text, size_t size)
+{
+    while (size > 0 && takes_more(progress)) {
+        ssize_t wrote = write(STDERR_FILENO, text, size < PIPE_BUF ? size : PIPE_BUF); /* a ready pipe takes so much */
         if (wrote < 0 && errno == EINTR) {
             continue;
         }
@@ -56,7 +72,7 @@ void epg_progress_open(epg_progress *progress, epg_progress_mode mode)
 static void hide(epg_progress *progress)
 {
     if (progress->shown) {
-        put(clear_line, sizeof clear_line - 1);
+        put(progress, clear_line, sizeof clear_line - 1);
         progress->shown = false;
     }
 }
@@ -98,7 +114,7 @@ void epg_progress_line(epg_progress *progress, const char *event, const char *fo
     }
     (void)epg_buffer_byte(&out, '\n');
     hide(progress);
-    put(epg_buffer_cstr(&out), out.size);
+    put(progress, epg_buffer_cstr(&out), out.size);
 }
 
 static void state_json(const epg_progress_state *state, epg_buffer *out)
@@ -173,14 +189,14 @@ void epg_progress_show(epg_progress *progress, const epg_progress_state *state, 
     EPG_AUTO_BUFFER out = {0};
     if (progress->mode == EPG_PROGRESS_JSON) {
         state_json(state, &out);
-        put(epg_buffer_cstr(&out), out.size);
+        put(progress, epg_buffer_cstr(&out), out.size);
         return;
     }
     (void)epg_buffer_text(&out, clear_line);
     state_text(state, &out);
     size_t width = terminal_width();
     size_t size = out.size - (sizeof clear_line - 1) < width ? out.size : width - 1 + sizeof clear_line - 1;
-    put(epg_buffer_cstr(&out), size);
+    put(progress, epg_buffer_cstr(&out), size);
     progress->shown = true;
 }
 

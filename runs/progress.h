@@ -2,7 +2,7 @@
  *
  * On a terminal: one live line (phase, submission, Episodes, score, best so far, budget, time left) under lines that
  * stay. Otherwise plain lines. JSON: one object a line, schema `evopolicygym/progress/v1`. A stderr that can't be
- * written to any more (the terminal went away) is left alone; the Run goes on. */
+ * written to any more (the terminal went away, the reader of the pipe has stopped) is left alone; the Run goes on. */
 #ifndef EPG_RUNS_PROGRESS_H
 #define EPG_RUNS_PROGRESS_H
 
@@ -37,6 +37,7 @@ typedef struct epg_progress_state {
 } epg_progress_state;
 
 typedef struct epg_progress {
+    bool stuck;             /* stderr is a pipe or terminal that nobody reads from at the moment */
     epg_progress_mode mode; /* AUTO is never kept: the live line is `live` */
     bool live;
     bool shown; /* the live line is on the screen */
