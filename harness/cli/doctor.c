@@ -114,14 +114,7 @@ static void look_at_limits(report *self)
             epg_strdup("no control group can be had: the limit holds for each process of a Policy alone"),
             epg_strdup(advice));
     }
-    if (places->processes != NULL) {
-        add(self, "limits", GOOD, "processes", epg_format("by control groups (%s), in %s", version, places->processes),
-            NULL);
-    } else {
-        add(self, "limits", GOOD, "processes",
-            epg_strdup("by a process limit of the sandbox's own user namespace; a refused fork leaves no evidence"),
-            NULL);
-    }
+    add(self, "limits", GOOD, "processes", epg_strdup("by a limit of each sandbox's own user namespace"), NULL);
     (void)getrlimit(RLIMIT_NOFILE, &files);
     enum { DESCRIPTORS_ENOUGH = 1024 };
     bool enough = files.rlim_cur >= DESCRIPTORS_ENOUGH;

@@ -215,7 +215,6 @@ static void limit_memory(epg_cgroup *group, uint64_t bytes)
     bool laid = write_text(group->memory, group->unified ? "memory.max" : "memory.limit_in_bytes", text);
     if (group->unified) {
         (void)write_text(group->memory, "memory.swap.max", "0");
-        (void)write_text(group->memory, "memory.oom.group", "1");
     } else {
         (void)write_text(group->memory, "memory.memsw.limit_in_bytes", text); /* where swap is counted */
     }
@@ -251,18 +250,22 @@ void epg_cgroup_make(uint64_t memory_bytes, uint64_t processes, epg_cgroup *out)
     }
 }
 
-epg_code epg_cgroup_join(const epg_cgroup *group, pid_t pid, epg_error *err)
+/* /proc/PID/cgroup ends a line of each hierarchy with the path of the group, whose last part is ours alone. */
+bool epg_cgroup_holds(const epg_cgroup *group, pid_t pid)
 {
-    char text[32];
-    const char *const directories[] = {group->memory,
-                                       group->unified && group->memory != NULL ? NULL : group->processes};
-    (void)snprintf(text, sizeof text, "%d", (int)pid);
-    for (size_t i = 0; i < EPG_COUNT(directories); i++) {
-        if (directories[i] != NULL && !write_text(directories[i], "cgroup.procs", text)) {
-            return epg_fail_errno(err, errno, "can't move a process into its control group");
-        }
+    char line[4096];
+    bool found = false;
+    const char *name = group->memory != NULL ? strrchr(group->memory, '/') : NULL;
+    EPG_AUTO_FREE char *path = epg_format("/proc/%d/cgroup", (int)pid);
+    FILE *file = name != NULL ? fopen(path, "re") : NULL;
+    while (file != NULL && !found && fgets(line, sizeof line, file) != NULL) {
+        line[strcspn(line, "\n")] = '\0';
+        found = epg_ends_with(line, name);
     }
-    return EPG_OK;
+    if (file != NULL) {
+        (void)fclose(file);
+    }
+    return found;
 }
 
 int epg_cgroup_open_joins(const epg_cgroup *group, int out[2])

@@ -29,8 +29,8 @@ typedef struct epg_cgroup {
 /* A new group with these limits (0: none) for each kind that can be had. Best effort: what is NULL in the result has
  * no limit by this means. */
 void epg_cgroup_make(uint64_t memory_bytes, uint64_t processes, epg_cgroup *out);
-/* Moves a process and all its threads; what it starts later follows. IO. */
-epg_code epg_cgroup_join(const epg_cgroup *group, pid_t pid, epg_error *err);
+/* Whether the process is in the memory group. */
+bool epg_cgroup_holds(const epg_cgroup *group, pid_t pid);
 /* Descriptors of cgroup.procs, for a process that joins by itself; at most 2; returns how many. */
 int epg_cgroup_open_joins(const epg_cgroup *group, int out[2]);
 

@@ -1,6 +1,8 @@
 #include "execution/execution.h"
 
+#include <dirent.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/vfs.h>
@@ -70,7 +72,7 @@ static const char *const guest_environment[] = {
 enum { FIXED_ARGUMENTS = 4 };
 
 epg_code epg_execution_launch(const epg_execution *execution, epg_guest_mode mode, const epg_fd_map *fds,
-                              size_t fd_count, epg_process *out, epg_error *err)
+                              size_t fd_count, epg_process *out, epg_ground **ground, epg_error *err)
 {
     EPG_AUTO_FREE char *file = epg_format("%s/server.py", execution->guest_root);
     EPG_AUTO_FREE char *script = epg_execution_inside(execution, file);
@@ -94,7 +96,22 @@ epg_code epg_execution_launch(const epg_execution *execution, epg_guest_mode mod
         .new_session = true,
         .die_with_parent = true,
     };
-    return launcher_of(execution)->launch(execution, mode, &spawn, out, err);
+    epg_ground *made = NULL;
+    epg_code code = launcher_of(execution)->launch(execution, mode, &spawn, out, &made, err);
+    if (code != EPG_OK) {
+        epg_execution_leave(made);
+        return code;
+    }
+    *ground = made;
+    return EPG_OK;
+}
+
+void epg_execution_leave(epg_ground *ground)
+{
+    if (ground != NULL) {
+        epg_cgroup_remove(&ground->group);
+        free(ground);
+    }
 }
 
 char *epg_execution_inside(const epg_execution *execution, const char *path)
@@ -104,37 +121,72 @@ char *epg_execution_inside(const epg_execution *execution, const char *path)
 
 /* --- One Policy process, from its limits to its end. --- */
 
-epg_code epg_execution_confine(const epg_execution *execution, epg_guest_mode mode, const epg_process *process,
-                               epg_hold **out, epg_error *err)
+static uint64_t memory_kills(const epg_ground *ground)
+{
+    epg_cgroup_events events = {0};
+    if (ground != NULL) {
+        epg_cgroup_read(&ground->group, &events);
+    }
+    return events.memory_kills;
+}
+
+epg_code epg_execution_confine(const epg_execution *execution, epg_guest_mode mode, const epg_ground *ground,
+                               const epg_process *process, epg_hold **out, epg_error *err)
 {
     epg_hold *hold = epg_alloc(sizeof *hold);
-    *hold = (epg_hold){.limits = execution->limits, .pid = process->pid};
+    *hold = (epg_hold){.limits = execution->limits, .ground = ground, .pid = process->pid};
     epg_code code = launcher_of(execution)->confine(execution, mode, process, hold, err);
     if (code != EPG_OK) {
-        epg_cgroup_remove(&hold->cgroup);
         free(hold);
         return code;
     }
+    hold->memory_kills = memory_kills(ground);
     *out = hold;
     return EPG_OK;
+}
+
+/* The processes and threads of the PID namespace of `pid`, as its own /proc lists them. */
+static uint64_t count_tasks(pid_t pid)
+{
+    char line[256];
+    uint64_t count = 0;
+    EPG_AUTO_FREE char *path = epg_format("/proc/%d/root/proc", (int)pid);
+    DIR *directory = opendir(path);
+    const struct dirent *entry = NULL;
+    while (directory != NULL && (entry = readdir(directory)) != NULL) {
+        unsigned threads = 0;
+        EPG_AUTO_FREE char *name = epg_format("%s/%.16s/status", path, entry->d_name);
+        FILE *file = entry->d_name[0] >= '1' && entry->d_name[0] <= '9' ? fopen(name, "re") : NULL;
+        while (file != NULL && fgets(line, sizeof line, file) != NULL) {
+            (void)sscanf(line, "Threads: %u", &threads);
+        }
+        if (file != NULL) {
+            (void)fclose(file);
+        }
+        count += threads;
+    }
+    if (directory != NULL) {
+        (void)closedir(directory);
+    }
+    return count;
 }
 
 void epg_execution_observe(epg_hold *hold)
 {
     struct statfs info;
     EPG_AUTO_FREE char *path = epg_format("/proc/%d/root/tmp", (int)hold->pid);
-    if (hold->contained && statfs(path, &info) == 0) {
-        hold->scratch_full = info.f_bavail == 0 || (info.f_files > 0 && info.f_ffree == 0);
+    if (!hold->contained) {
+        return;
     }
+    hold->scratch_full = statfs(path, &info) == 0 && (info.f_bavail == 0 || (info.f_files > 0 && info.f_ffree == 0));
+    hold->processes_full = hold->limits.processes > 0 && count_tasks(hold->pid) >= hold->limits.processes;
 }
 
 static const char *why(const epg_hold *hold, const epg_guest_end *end)
 {
-    epg_cgroup_events events;
     int signal = end->exit.signal;
     bool over_cpu = hold->limits.cpu_seconds > 0 && end->cpu_ns >= (int64_t)hold->limits.cpu_seconds * EPG_SECOND;
-    epg_cgroup_read(&hold->cgroup, &events);
-    if (events.memory_kills > 0 && end->failed) {
+    if (end->failed && memory_kills(hold->ground) > hold->memory_kills) {
         return "memory";
     }
     if (signal == SIGXCPU || (signal == SIGKILL && !end->ended && over_cpu)) {
@@ -143,7 +195,7 @@ static const char *why(const epg_hold *hold, const epg_guest_end *end)
     if (signal == SIGSYS) {
         return "seccomp";
     }
-    if (end->failed && events.processes_denied > 0) {
+    if (end->failed && hold->processes_full) {
         return "processes";
     }
     if (end->failed && hold->scratch_full) {
@@ -158,7 +210,6 @@ const char *epg_execution_release(epg_hold *hold, const epg_guest_end *end)
         return NULL;
     }
     const char *reason = why(hold, end);
-    epg_cgroup_remove(&hold->cgroup);
     free(hold);
     return reason;
 }

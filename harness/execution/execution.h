@@ -57,8 +57,13 @@ typedef enum epg_guest_mode {
     EPG_GUEST_PLAIN   /* one Policy process: 3 read from us, 4 write to us, 5 stdout and stderr */
 } epg_guest_mode;
 
+/* What everything that one launch brought about has in common: its control group, where one can be had. */
+typedef struct epg_ground epg_ground;
+
+/* *ground: to leave when all processes of this launch are gone; NULL when there is nothing to leave. */
 epg_code epg_execution_launch(const epg_execution *execution, epg_guest_mode mode, const epg_fd_map *fds,
-                              size_t fd_count, epg_process *out, epg_error *err);
+                              size_t fd_count, epg_process *out, epg_ground **ground, epg_error *err);
+void epg_execution_leave(epg_ground *ground); /* NULL is fine */
 
 /* How a guest calls a path of ours that lies in `scratch` or `guest_root`. Caller frees. */
 char *epg_execution_inside(const epg_execution *execution, const char *path);
@@ -67,11 +72,13 @@ char *epg_execution_inside(const epg_execution *execution, const char *path);
 typedef struct epg_hold epg_hold;
 
 /* Lays the limits on a Policy process that has not seen its Program yet, and looks from outside whether it is contained
- * as its profile says; EXECUTION otherwise. `process`: its own one, or for EPG_GUEST_PLAIN what was launched. */
-epg_code epg_execution_confine(const epg_execution *execution, epg_guest_mode mode, const epg_process *process,
-                               epg_hold **out, epg_error *err);
+ * as its profile says; EXECUTION otherwise. `process`: its own one, or for EPG_GUEST_PLAIN what was launched; `ground`
+ * outlives the hold. */
+epg_code epg_execution_confine(const epg_execution *execution, epg_guest_mode mode, const epg_ground *ground,
+                               const epg_process *process, epg_hold **out, epg_error *err);
 
-/* Looks at what can only be seen while a guest that failed still lives: whether its scratch is full. */
+/* Looks at what can only be seen while a guest that failed still lives: whether its scratch is full, or it has as many
+ * processes as it may. */
 void epg_execution_observe(epg_hold *hold);
 
 typedef struct epg_guest_end {

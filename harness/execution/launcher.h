@@ -6,21 +6,27 @@
 #include "execution/cgroup.h"
 #include "execution/execution.h"
 
+struct epg_ground {
+    epg_cgroup group;
+};
+
 struct epg_hold {
     epg_guest_limits limits;
-    pid_t pid; /* of the process whose end is the guest's */
+    const epg_ground *ground; /* may be NULL */
+    uint64_t memory_kills;    /* that it told of before this guest ran */
+    pid_t pid;                /* of the guest itself */
     bool contained;
-    bool scratch_full;
-    epg_cgroup cgroup;
+    bool scratch_full, processes_full;
 };
 
 typedef struct epg_launcher {
     epg_code (*check)(const epg_execution *execution, epg_error *err);
     /* How the guest calls a path of ours. Caller frees. */
     char *(*inside)(const epg_execution *execution, const char *path);
-    /* `spawn` is complete; a profile may wrap its argv and add to it. */
+    /* `spawn` is complete; a profile may wrap its argv and add to it. *ground: NULL before; left by the caller also
+     * when this fails. */
     epg_code (*launch)(const epg_execution *execution, epg_guest_mode mode, const epg_spawn *spawn, epg_process *out,
-                       epg_error *err);
+                       epg_ground **ground, epg_error *err);
     epg_code (*confine)(const epg_execution *execution, epg_guest_mode mode, const epg_process *process, epg_hold *hold,
                         epg_error *err);
     /* By which means each limit holds; NULL: not at all. */

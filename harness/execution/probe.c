@@ -222,10 +222,15 @@ static epg_code run(const epg_execution *execution, bool forked, const char *hos
                              .die_with_parent = true};
     epg_process process;
     pid_t inside = 0;
-    EPG_TRY(epg_sandbox_start(execution, forked ? EPG_GUEST_SERVER : EPG_GUEST_PLAIN, &spawn, &process, &inside, err));
+    epg_ground *ground = NULL;
+    epg_code code = epg_sandbox_start(execution, forked ? EPG_GUEST_SERVER : EPG_GUEST_PLAIN, &spawn, &process, &inside,
+                                      &ground, err);
     (void)close(theirs);
-    epg_code code = hear(out, channel, printed, err);
-    epg_process_end(&process, 0, NULL);
+    if (code == EPG_OK) {
+        code = hear(out, channel, printed, err);
+        epg_process_end(&process, 0, NULL);
+    }
+    epg_execution_leave(ground);
     return code;
 }
 

@@ -18,10 +18,11 @@ static char *inside(const epg_execution *execution, const char *path)
 }
 
 static epg_code launch(const epg_execution *execution, epg_guest_mode mode, const epg_spawn *spawn, epg_process *out,
-                       epg_error *err)
+                       epg_ground **ground, epg_error *err)
 {
     (void)execution;
     (void)mode;
+    (void)ground;
     return epg_process_spawn(spawn, out, err);
 }
 

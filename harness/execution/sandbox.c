@@ -36,7 +36,7 @@
 #include "execution/probe.h"
 #include "system/children.h"
 
-enum { START_SECONDS = 60, SPARE_PROCESSES = 8 };
+enum { START_SECONDS = 60, SERVER_BYTES = 64 << 20 };
 
 static bool counted(void)
 {
@@ -62,13 +62,6 @@ static char *inside(const epg_execution *execution, const char *path)
     return found != NULL ? found : epg_strdup(path);
 }
 
-/* With a control group that counts processes, its refusals are told; the process limit is then a second wall. */
-static uint64_t process_limit(const epg_guest_limits *limits)
-{
-    bool told = limits->processes > 0 && epg_cgroup_find()->processes != NULL;
-    return told ? limits->processes + SPARE_PROCESSES : limits->processes;
-}
-
 static void add_limit(epg_box *box, const char *name, uint64_t value)
 {
     if (value > 0) {
@@ -80,7 +73,7 @@ static void add_limit(epg_box *box, const char *name, uint64_t value)
 
 static void add_limits(epg_box *box, const epg_guest_limits *limits)
 {
-    add_limit(box, "processes", process_limit(limits));
+    add_limit(box, "processes", limits->processes);
     add_limit(box, "descriptors", limits->descriptors);
     add_limit(box, "file", limits->file_bytes);
     add_limit(box, "cpu", limits->cpu_seconds);
@@ -100,7 +93,7 @@ static epg_code add_cells(epg_box *box, const epg_guest_limits *limits, epg_erro
     epg_box_show(box, library, EPG_INSIDE_DIRECTORY "/" EPG_CELL);
     EPG_AUTO_FREE char *numbers =
         epg_format("%" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64,
-                   process_limit(limits), limits->descriptors, limits->file_bytes, limits->cpu_seconds,
+                   limits->processes, limits->descriptors, limits->file_bytes, limits->cpu_seconds,
                    counted() ? 0 : limits->memory_bytes, counted() ? 0 : limits->memory_bytes, limits->scratch_bytes,
                    limits->scratch_inodes);
     EPG_BOX_OPTION(box, "--cap-add", "CAP_SYS_ADMIN", "--setenv", EPG_CELL_VARIABLE, numbers);
@@ -131,14 +124,34 @@ static epg_code fill(epg_box *box, const epg_execution *execution, epg_guest_mod
     return EPG_OK;
 }
 
+/* All processes of one bubblewrap are in one control group, which they join before they are there: to move a process
+ * later would take the kernel ten milliseconds, for each Episode. A worker has one Episode at a time; what its server
+ * and its spare need comes on top. */
+static void join_group(epg_box *box, const epg_guest_limits *limits, epg_ground **ground)
+{
+    int joins[2];
+    if (limits->memory_bytes == 0 || !counted()) {
+        return;
+    }
+    *ground = epg_alloc(sizeof **ground);
+    epg_cgroup_make(limits->memory_bytes + SERVER_BYTES, 0, &(*ground)->group);
+    int count = epg_cgroup_open_joins(&(*ground)->group, joins);
+    for (int i = 0; i < count; i++) {
+        epg_box_add_fd(box, joins[i], EPG_FD_JOIN + i);
+        epg_words_add(&box->outside, "--join");
+        epg_words_addf(&box->outside, "%d", EPG_FD_JOIN + i);
+    }
+}
+
 epg_code epg_sandbox_start(const epg_execution *execution, epg_guest_mode mode, const epg_spawn *spawn,
-                           epg_process *out, pid_t *inside_pid, epg_error *err)
+                           epg_process *out, pid_t *inside_pid, epg_ground **ground, epg_error *err)
 {
     EPG_CLEANUP(epg_box_close) epg_box box;
     EPG_AUTO_FREE char *python = NULL;
     size_t count = 0;
     EPG_TRY(epg_box_open(&box, EPG_BOX_POLICY, err));
     EPG_TRY(fill(&box, execution, mode, &python, err));
+    join_group(&box, &execution->limits, ground);
     while (spawn->argv[count] != NULL) {
         count++;
     }
@@ -162,44 +175,49 @@ epg_code epg_sandbox_start(const epg_execution *execution, epg_guest_mode mode, 
 }
 
 static epg_code launch(const epg_execution *execution, epg_guest_mode mode, const epg_spawn *spawn, epg_process *out,
-                       epg_error *err)
+                       epg_ground **ground, epg_error *err)
 {
     pid_t ignored = 0;
-    return epg_sandbox_start(execution, mode, spawn, out, &ignored, err);
+    return epg_sandbox_start(execution, mode, spawn, out, &ignored, ground, err);
 }
 
-/* The processes of a sandbox without a server: bwrap's own, and below it the guest, which is the last. */
-static epg_code join_below(epg_hold *hold, pid_t root, epg_error *err)
+/* The guest of a sandbox without a server: the last of bwrap, its process 1, and the interpreter. */
+static pid_t guest_below(pid_t root)
 {
     EPG_AUTO_PIDS found = {0};
+    pid_t last = root;
     epg_children_list(root, &found);
     for (size_t i = 0; i < found.count; i++) {
-        EPG_TRY(epg_cgroup_join(&hold->cgroup, found.pids[i], err));
-        hold->pid = found.pids[i];
-        epg_children_list(found.pids[i], &found);
+        last = found.pids[i];
+        epg_children_list(last, &found);
     }
-    return EPG_OK;
+    return last;
+}
+
+/* Without a limit of its own a guest would live under that of its server alone, which is the same group. */
+static epg_code look_at_group(const epg_hold *hold, epg_error *err)
+{
+    bool wanted = hold->limits.memory_bytes > 0 && counted();
+    bool held = hold->ground != NULL && hold->ground->group.memory != NULL;
+    if (!wanted || (held && epg_cgroup_holds(&hold->ground->group, hold->pid))) {
+        return EPG_OK;
+    }
+    return epg_fail(err, EPG_ERR_EXECUTION, "a process outside of its memory control group");
 }
 
 static epg_code confine(const epg_execution *execution, epg_guest_mode mode, const epg_process *process, epg_hold *hold,
                         epg_error *err)
 {
-    enum { CELL_FILTERS = 2, CELL_DEPTH = 2, PLAIN_FILTERS = 1, PLAIN_DEPTH = 1, HELPERS = 2 };
+    enum { CELL_FILTERS = 2, CELL_DEPTH = 2, PLAIN_FILTERS = 1, PLAIN_DEPTH = 1 };
     bool cell = mode == EPG_GUEST_SERVER;
-    const epg_guest_limits *limits = &execution->limits;
-    const epg_cgroup_places *places = epg_cgroup_find();
-    uint64_t processes = limits->processes > 0 && !cell ? limits->processes + HELPERS : limits->processes;
-    epg_cgroup_make(limits->memory_bytes, processes, &hold->cgroup);
-    if ((limits->memory_bytes > 0 && places->memory != NULL && hold->cgroup.memory == NULL) ||
-        (processes > 0 && places->processes != NULL && hold->cgroup.processes == NULL)) {
-        return epg_fail(err, EPG_ERR_EXECUTION, "a control group for a Policy process could not be made");
-    }
-    epg_code code = cell ? epg_cgroup_join(&hold->cgroup, process->pid, err) : join_below(hold, process->pid, err);
-    if (code == EPG_OK) {
-        code =
-            epg_containment_look(hold->pid, cell ? CELL_FILTERS : PLAIN_FILTERS, cell ? CELL_DEPTH : PLAIN_DEPTH, err);
-    }
+    (void)execution;
     hold->contained = true;
+    hold->pid = cell ? process->pid : guest_below(process->pid);
+    epg_code code =
+        epg_containment_look(hold->pid, cell ? CELL_FILTERS : PLAIN_FILTERS, cell ? CELL_DEPTH : PLAIN_DEPTH, err);
+    if (code == EPG_OK) {
+        code = look_at_group(hold, err);
+    }
     return code == EPG_OK ? EPG_OK : epg_fail_as(err, EPG_ERR_EXECUTION, "sandbox of Policies");
 }
 
@@ -242,16 +260,13 @@ static void describe(const epg_execution *execution, epg_json_writer *writer)
         epg_json_put_text(writer, NULL,
                           "no memory control group can be had: memory_bytes holds for each process of a Policy alone");
     }
-    if (places->processes == NULL && limits->processes > 0) {
-        epg_json_put_text(writer, NULL, "no pids control group can be had: a refused fork leaves no evidence");
-    }
     epg_json_end(writer);
     epg_json_object(writer, "limits");
     epg_describe_limit(writer, "cpu_seconds", limits->cpu_seconds, "rlimit");
     epg_describe_limit(writer, "descriptors", limits->descriptors, "rlimit");
     epg_describe_limit(writer, "file_bytes", limits->file_bytes, "rlimit");
     epg_describe_limit(writer, "memory_bytes", limits->memory_bytes, places->memory != NULL ? group : "rlimit");
-    epg_describe_limit(writer, "processes", limits->processes, places->processes != NULL ? group : "rlimit");
+    epg_describe_limit(writer, "processes", limits->processes, "rlimit");
     epg_describe_limit(writer, "scratch_bytes", limits->scratch_bytes, "mount");
     epg_describe_limit(writer, "scratch_inodes", limits->scratch_inodes, "mount");
     epg_json_end(writer);

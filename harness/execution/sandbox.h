@@ -9,6 +9,6 @@
 
 /* `spawn->argv[0]` is the interpreter. *inside: the process of the command, as we see it. */
 epg_code epg_sandbox_start(const epg_execution *execution, epg_guest_mode mode, const epg_spawn *spawn,
-                           epg_process *out, pid_t *inside, epg_error *err);
+                           epg_process *out, pid_t *inside, epg_ground **ground, epg_error *err);
 
 #endif

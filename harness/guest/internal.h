@@ -22,18 +22,18 @@ enum {
 typedef struct epg_server {
     epg_process process; /* pidfd -1: none */
     int control;
-    int output;     /* a memory file that holds what it printed, for the error that tells of its end */
-    bool contained; /* it may count processes in a namespace of its own */
+    int output; /* a memory file that holds what it printed, for the error that tells of its end */
+    epg_ground *ground;
 } epg_server;
 
 epg_code epg_server_start(const epg_execution *execution, epg_server *out, epg_error *err);
 void epg_server_end(epg_server *server);
-/* Asks for one Policy process with these descriptors (read, write, output), and takes the answer to that later. */
-epg_code epg_server_ask(epg_server *server, const int descriptors[3], epg_error *err);
-/* The process as we know it, and the server's own name for it; process->pid is 0 when the server can't fork: it has
- * threads, or can't confine what it forks. */
-epg_code epg_server_forked(epg_server *server, int cancel, int64_t deadline, epg_process *process, pid_t *name,
-                           epg_error *err);
+/* Asks for one Policy process with these descriptors (read, write, output, ready), and takes the answer to that later.
+ */
+enum { EPG_SEAT_FDS = 4 };
+epg_code epg_server_ask(epg_server *server, const int descriptors[EPG_SEAT_FDS], epg_error *err);
+/* The server's own name for the process; 0: it can't fork, because it has threads. */
+epg_code epg_server_forked(epg_server *server, int cancel, int64_t deadline, pid_t *name, epg_error *err);
 
 typedef struct epg_reaped {
     epg_exit exit;
@@ -48,12 +48,15 @@ typedef struct epg_seat {
     epg_process process; /* its pidfd is ours, whoever its parent is */
     bool forked;         /* the server is its parent and reaps it, */
     pid_t name;          /* by this process id */
+    epg_ground *ground;  /* when it was launched by itself */
     epg_hold *hold;      /* its limits; NULL before they are laid */
+    int ready;           /* where a forked process says that it is there; -1 after that */
     int receive, send;   /* our ends */
     int output;          /* where its stdout and stderr come out */
 } epg_seat;
 
-typedef enum epg_spare { EPG_SPARE_NONE, EPG_SPARE_ASKED, EPG_SPARE_READY } epg_spare;
+/* ASKED: the server's answer is due; FORKED: the process is there and not ready yet, nor known to us. */
+typedef enum epg_spare { EPG_SPARE_NONE, EPG_SPARE_ASKED, EPG_SPARE_FORKED, EPG_SPARE_READY } epg_spare;
 
 enum { EPG_GUEST_KEPT = 8 };
 
@@ -61,7 +64,8 @@ struct epg_guest {
     epg_execution execution;
     int cancel;
     epg_server server;
-    bool plain; /* the server can't fork: each process is started anew */
+    bool plain;       /* the server can't fork: each process is started anew */
+    unsigned unready; /* forked processes in a row that ended before they were ready */
     epg_spare spare_state;
     epg_seat spare;
     uint64_t random; /* state of the generator of sequence numbers */

@@ -5,8 +5,12 @@
  * means one new server and one more try; then it is a fault of execution. */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
+#include <string.h>
+#include <sys/pidfd.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -16,7 +20,8 @@
 
 enum { PREPARE_SECONDS = 60, REAP_SECONDS = 10, END_SECONDS = 10 };
 
-const epg_seat epg_no_seat = {.process = {.pid = -1, .pidfd = -1}, .receive = -1, .send = -1, .output = -1};
+const epg_seat epg_no_seat = {
+    .process = {.pid = -1, .pidfd = -1}, .ready = -1, .receive = -1, .send = -1, .output = -1};
 
 void epg_seat_close(epg_seat *seat)
 {
@@ -24,46 +29,55 @@ void epg_seat_close(epg_seat *seat)
     epg_close_cleanup(&seat->send);
     epg_close_cleanup(&seat->output);
     epg_close_cleanup(&seat->process.pidfd);
+    epg_close_cleanup(&seat->ready);
     (void)epg_execution_release(seat->hold, &(epg_guest_end){.ended = true});
+    epg_execution_leave(seat->ground);
     *seat = epg_no_seat;
 }
 
-static void close_three(int (*descriptors)[3])
+static void close_theirs(int (*descriptors)[EPG_SEAT_FDS])
 {
-    for (size_t i = 0; i < 3; i++) {
+    for (size_t i = 0; i < EPG_SEAT_FDS; i++) {
         if ((*descriptors)[i] >= 0) {
             (void)close((*descriptors)[i]);
         }
     }
 }
 
-/* Our ends into `seat`, theirs into `theirs` (read, write, output). */
-static epg_code make_pipes(epg_seat *seat, int theirs[3], epg_error *err)
+/* Our ends into `seat`, theirs into `theirs` (read, write, output, ready). */
+static epg_code make_pipes(epg_seat *seat, int theirs[EPG_SEAT_FDS], epg_error *err)
 {
     int to_them[2] = {-1, -1};
     int from_them[2] = {-1, -1};
     int output[2] = {-1, -1};
-    bool made = pipe2(to_them, O_CLOEXEC) == 0 && pipe2(from_them, O_CLOEXEC) == 0 && pipe2(output, O_CLOEXEC) == 0;
+    int ready[2] = {-1, -1};
+    int on = 1;
+    bool made = pipe2(to_them, O_CLOEXEC) == 0 && pipe2(from_them, O_CLOEXEC) == 0 && pipe2(output, O_CLOEXEC) == 0 &&
+                socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ready) == 0 &&
+                setsockopt(ready[0], SOL_SOCKET, SO_PASSCRED, &on, sizeof on) == 0;
     int error = errno;
     theirs[0] = to_them[0];
     theirs[1] = from_them[1];
     theirs[2] = output[1];
+    theirs[3] = ready[1];
     seat->send = to_them[1];
     seat->receive = from_them[0];
     seat->output = output[0];
+    seat->ready = ready[0];
     return made ? EPG_OK : epg_fail_errno(err, error, "can't make the pipes of a Policy process");
 }
 
-static epg_code start_plain(const epg_execution *execution, epg_seat *seat, const int theirs[3], epg_error *err)
+static epg_code start_plain(const epg_execution *execution, epg_seat *seat, const int theirs[EPG_SEAT_FDS],
+                            epg_error *err)
 {
     const epg_fd_map fds[] = {{theirs[0], 3}, {theirs[1], 4}, {theirs[2], 5}, {theirs[2], 1}, {theirs[2], 2}};
-    return epg_execution_launch(execution, EPG_GUEST_PLAIN, fds, EPG_COUNT(fds), &seat->process, err);
+    return epg_execution_launch(execution, EPG_GUEST_PLAIN, fds, EPG_COUNT(fds), &seat->process, &seat->ground, err);
 }
 
 /* Makes the spare, or has it made. */
 static epg_code ask(epg_guest *guest, epg_error *err)
 {
-    EPG_CLEANUP(close_three) int theirs[3] = {-1, -1, -1};
+    EPG_CLEANUP(close_theirs) int theirs[EPG_SEAT_FDS] = {-1, -1, -1, -1};
     epg_seat seat = epg_no_seat;
     epg_code code = EPG_OK;
     if (!guest->plain && guest->server.control < 0) {
@@ -87,22 +101,77 @@ static epg_code ask(epg_guest *guest, epg_error *err)
     return EPG_OK;
 }
 
-/* Takes the server's answer to what was asked. */
-static epg_code settle(epg_guest *guest, int cancel, epg_error *err)
+/* From now on each process is started anew: it can't be forked, or not confined. */
+static epg_code go_plain(epg_guest *guest, epg_error *err)
 {
-    epg_process process = {.pid = 0, .pidfd = -1};
-    pid_t name = 0;
+    guest->plain = true;
+    epg_server_end(&guest->server);
+    epg_seat_close(&guest->spare);
+    guest->spare_state = EPG_SPARE_NONE;
+    return ask(guest, err);
+}
+
+/* Takes the server's answer to what was asked. */
+static epg_code take_answer(epg_guest *guest, int cancel, epg_error *err)
+{
     int64_t deadline = epg_deadline_after_seconds(PREPARE_SECONDS);
-    EPG_TRY(epg_server_forked(&guest->server, cancel, deadline, &process, &name, err));
-    if (process.pid == 0) {
-        guest->plain = true;
-        epg_server_end(&guest->server);
-        epg_seat_close(&guest->spare);
-        guest->spare_state = EPG_SPARE_NONE;
-        return ask(guest, err);
+    EPG_TRY(epg_server_forked(&guest->server, cancel, deadline, &guest->spare.name, err));
+    guest->spare_state = EPG_SPARE_FORKED;
+    return guest->spare.name == 0 ? go_plain(guest, err) : EPG_OK;
+}
+
+/* Who said it, by our own count of processes. 0: nobody, and nobody will. -1: nothing was said yet. */
+static pid_t hear_ready(int fd)
+{
+    char byte = 0;
+    union {
+        struct cmsghdr head; /* for its alignment */
+        char space[CMSG_SPACE(sizeof(struct ucred))];
+    } control = {.space = {0}};
+    struct iovec data = {&byte, 1};
+    struct msghdr message = {
+        .msg_iov = &data, .msg_iovlen = 1, .msg_control = control.space, .msg_controllen = sizeof control.space};
+    ssize_t got = recvmsg(fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    const struct cmsghdr *head = got > 0 ? CMSG_FIRSTHDR(&message) : NULL;
+    if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
+        return -1;
     }
-    guest->spare.process = process;
-    guest->spare.name = name;
+    struct ucred who = {.pid = 0};
+    if (head != NULL && head->cmsg_type == SCM_CREDENTIALS) {
+        memcpy(&who, CMSG_DATA(head), sizeof who);
+    }
+    return who.pid;
+}
+
+/* Waits until the forked process is confined and itself says so. It is not reaped before we ask for that, so its number
+ * is still its own when we take hold of it. */
+static epg_code await_ready(epg_guest *guest, epg_error *err)
+{
+    int64_t deadline = epg_deadline_after_seconds(PREPARE_SECONDS);
+    pid_t pid = -1;
+    while ((pid = hear_ready(guest->spare.ready)) < 0) {
+        struct pollfd ready[2] = {{.fd = guest->spare.ready, .events = POLLIN},
+                                  {.fd = guest->cancel, .events = POLLIN}};
+        int count = poll(ready, EPG_COUNT(ready), epg_poll_timeout_ms(deadline));
+        if (count > 0 && ready[1].revents != 0) {
+            return epg_fail(err, EPG_ERR_INTERRUPTED, "stopped while a Policy process was made");
+        }
+        if (count == 0 && epg_monotonic_ns() >= deadline) {
+            return epg_fail(err, EPG_ERR_EXECUTION, "a Policy process was not ready in time");
+        }
+    }
+    if (pid == 0) { /* killed by somebody, once; or it can't be confined, ever */
+        return guest->unready++ > 0 ? go_plain(guest, err)
+                                    : epg_fail(err, EPG_ERR_EXECUTION, "a Policy process ended before it was used");
+    }
+    guest->unready = 0;
+    int pidfd = pidfd_open(pid, 0);
+    if (pidfd < 0) {
+        return epg_fail_errno(err, errno, "can't hold a Policy process");
+    }
+    epg_close_cleanup(&guest->spare.ready);
+    guest->spare.ready = -1;
+    guest->spare.process = (epg_process){.pid = pid, .pidfd = pidfd};
     guest->spare.forked = true;
     guest->spare_state = EPG_SPARE_READY;
     guest->stats.forked++;
@@ -117,11 +186,16 @@ static epg_code prepare(epg_guest *guest, epg_error *err)
         code = ask(guest, err);
     }
     if (code == EPG_OK && guest->spare_state == EPG_SPARE_ASKED) {
-        code = settle(guest, guest->cancel, err);
+        code = take_answer(guest, guest->cancel, err);
+    }
+    if (code == EPG_OK && guest->spare_state == EPG_SPARE_FORKED) {
+        code = await_ready(guest, err);
     }
     if (code == EPG_OK) {
-        epg_guest_mode mode = guest->spare.forked ? EPG_GUEST_SERVER : EPG_GUEST_PLAIN;
-        code = epg_execution_confine(&guest->execution, mode, &guest->spare.process, &guest->spare.hold, err);
+        epg_seat *spare = &guest->spare;
+        epg_guest_mode mode = spare->forked ? EPG_GUEST_SERVER : EPG_GUEST_PLAIN;
+        epg_ground *ground = spare->forked ? guest->server.ground : spare->ground;
+        code = epg_execution_confine(&guest->execution, mode, ground, &spare->process, &spare->hold, err);
     }
     if (code == EPG_OK && !epg_process_running(&guest->spare.process)) {
         code = epg_fail(err, EPG_ERR_EXECUTION, "a Policy process ended before it was used");
@@ -204,7 +278,7 @@ void epg_seat_reap(epg_guest *guest, epg_seat *seat, epg_reaped *out)
 {
     if (seat->forked) {
         /* Answers come in order: one that is still due comes first. */
-        bool works = guest->spare_state != EPG_SPARE_ASKED || settle(guest, -1, NULL) == EPG_OK;
+        bool works = guest->spare_state != EPG_SPARE_ASKED || take_answer(guest, -1, NULL) == EPG_OK;
         int64_t deadline = epg_deadline_after_seconds(REAP_SECONDS);
         if (works && epg_server_reap(&guest->server, seat->name, deadline, out, NULL) == EPG_OK) {
             return;
@@ -242,16 +316,18 @@ epg_code epg_guest_end_strays(epg_guest *guest, epg_ended *out, epg_error *err)
 {
     EPG_AUTO_PIDS known = {0};
     *out = (epg_ended){.complete = true};
-    epg_pid_list_add(&known, guest->server.process.pid);
     epg_pid_list_add(&known, guest->spare.process.pid);
     size_t kept = known.count;
+    epg_pid_list_add(&known, guest->server.process.pid);
     for (size_t i = 0; i < guest->kept_count; i++) {
         epg_pid_list_add(&known, guest->kept[i]);
     }
     if (!have_strays(&known)) {
         return EPG_OK;
     }
-    for (; kept < known.count; kept++) { /* what is below a kept process is its own affair */
+    /* What is below a kept process is its own affair; below the server there are only the spare and what a sandbox is
+     * made of. */
+    for (; kept < known.count; kept++) {
         epg_children_list(known.pids[kept], &known);
     }
     epg_descendants_end(known.pids, known.count, 0, epg_deadline_after_seconds(END_SECONDS), out);

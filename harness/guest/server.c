@@ -3,10 +3,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/pidfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -24,7 +22,6 @@ epg_code epg_server_start(const epg_execution *execution, epg_server *out, epg_e
 {
     EPG_AUTO_CLOSE int theirs = -1;
     epg_server server = no_server;
-    server.contained = execution->profile != EPG_PROFILE_PROCESS;
     int ends[2];
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
         return epg_fail_errno(err, errno, "can't make the fork server's socket");
@@ -38,7 +35,8 @@ epg_code epg_server_start(const epg_execution *execution, epg_server *out, epg_e
         return code;
     }
     const epg_fd_map fds[] = {{server.output, 1}, {server.output, 2}, {theirs, CONTROL}};
-    epg_code code = epg_execution_launch(execution, EPG_GUEST_SERVER, fds, EPG_COUNT(fds), &server.process, err);
+    epg_code code =
+        epg_execution_launch(execution, EPG_GUEST_SERVER, fds, EPG_COUNT(fds), &server.process, &server.ground, err);
     if (code != EPG_OK) {
         epg_server_end(&server);
         return code;
@@ -52,6 +50,7 @@ void epg_server_end(epg_server *server)
     epg_close_cleanup(&server->control);
     epg_process_end(&server->process, 0, NULL);
     epg_close_cleanup(&server->output);
+    epg_execution_leave(server->ground);
     *server = no_server;
 }
 
@@ -81,12 +80,12 @@ static epg_code send_request(const epg_server *server, struct msghdr *message, e
     return sent >= 0 ? EPG_OK : server_fault(server, "takes no request", err);
 }
 
-epg_code epg_server_ask(epg_server *server, const int descriptors[3], epg_error *err)
+epg_code epg_server_ask(epg_server *server, const int descriptors[EPG_SEAT_FDS], epg_error *err)
 {
     char request = REQUEST_FORK;
     union {
         struct cmsghdr head; /* for its alignment */
-        char space[CMSG_SPACE(3 * sizeof(int))];
+        char space[CMSG_SPACE(EPG_SEAT_FDS * sizeof(int))];
     } control = {.space = {0}};
     struct iovec data = {&request, 1};
     struct msghdr message = {
@@ -94,32 +93,13 @@ epg_code epg_server_ask(epg_server *server, const int descriptors[3], epg_error 
     struct cmsghdr *rights = CMSG_FIRSTHDR(&message);
     rights->cmsg_level = SOL_SOCKET;
     rights->cmsg_type = SCM_RIGHTS;
-    rights->cmsg_len = CMSG_LEN(3 * sizeof(int));
-    memcpy(CMSG_DATA(rights), descriptors, 3 * sizeof(int));
+    rights->cmsg_len = CMSG_LEN(EPG_SEAT_FDS * sizeof(int));
+    memcpy(CMSG_DATA(rights), descriptors, EPG_SEAT_FDS * sizeof(int));
     return send_request(server, &message, err);
 }
 
-/* One packet; *passed is the descriptor that came with it, -1 without one. */
-static ssize_t receive_packet(int control, uint8_t answer[PACKET], int *passed)
-{
-    union {
-        struct cmsghdr head; /* for its alignment */
-        char space[CMSG_SPACE(sizeof(int))];
-    } rights = {.space = {0}};
-    struct iovec data = {answer, PACKET};
-    struct msghdr message = {
-        .msg_iov = &data, .msg_iovlen = 1, .msg_control = rights.space, .msg_controllen = sizeof rights.space};
-    ssize_t got = recvmsg(control, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-    const struct cmsghdr *head = got > 0 ? CMSG_FIRSTHDR(&message) : NULL;
-    *passed = -1;
-    if (head != NULL && head->cmsg_type == SCM_RIGHTS && head->cmsg_len == CMSG_LEN(sizeof(int))) {
-        memcpy(passed, CMSG_DATA(head), sizeof *passed);
-    }
-    return got;
-}
-
 static epg_code receive_answer(const epg_server *server, int cancel, int64_t deadline, uint8_t answer[PACKET],
-                               size_t *size, int *passed, epg_error *err)
+                               size_t *size, epg_error *err)
 {
     for (;;) {
         struct pollfd ready[2] = {{.fd = server->control, .events = POLLIN}, {.fd = cancel, .events = POLLIN}};
@@ -128,7 +108,7 @@ static epg_code receive_answer(const epg_server *server, int cancel, int64_t dea
             return epg_fail(err, EPG_ERR_INTERRUPTED, "stopped while a Policy process was made");
         }
         if (count > 0) {
-            ssize_t got = receive_packet(server->control, answer, passed);
+            ssize_t got = recv(server->control, answer, PACKET, MSG_DONTWAIT);
             if (got > 0) {
                 *size = (size_t)got;
                 return EPG_OK;
@@ -143,49 +123,19 @@ static epg_code receive_answer(const epg_server *server, int cancel, int64_t dea
     }
 }
 
-/* The process of a pidfd, by our own count of processes; 0: it is gone, or none of ours. */
-static pid_t pid_of(int pidfd)
-{
-    char line[128];
-    int pid = 0;
-    EPG_AUTO_FREE char *path = epg_format("/proc/self/fdinfo/%d", pidfd);
-    FILE *file = fopen(path, "re");
-    while (file != NULL && fgets(line, sizeof line, file) != NULL) {
-        (void)sscanf(line, "Pid: %d", &pid);
-    }
-    if (file != NULL) {
-        (void)fclose(file);
-    }
-    return pid > 0 ? pid : 0;
-}
-
-epg_code epg_server_forked(epg_server *server, int cancel, int64_t deadline, epg_process *process, pid_t *name,
-                           epg_error *err)
+epg_code epg_server_forked(epg_server *server, int cancel, int64_t deadline, pid_t *name, epg_error *err)
 {
     uint8_t answer[PACKET];
     size_t size = 0;
-    EPG_AUTO_CLOSE int passed = -1;
-    EPG_TRY(receive_answer(server, cancel, deadline, answer, &size, &passed, err));
+    EPG_TRY(receive_answer(server, cancel, deadline, answer, &size, err));
     if (answer[0] == ANSWER_REFUSED) {
-        *process = (epg_process){.pid = 0, .pidfd = -1};
+        *name = 0;
         return EPG_OK;
     }
     if (answer[0] != ANSWER_FORKED || size != 5) {
         return server_fault(server, "gave an answer that was not asked for", err);
     }
-    if (passed < 0 && server->contained) { /* its name for the process means nothing to us */
-        *process = (epg_process){.pid = 0, .pidfd = -1};
-        return EPG_OK;
-    }
-    if (passed < 0) { /* the process is not reaped before we say so: the name is still its own */
-        passed = pidfd_open((pid_t)epg_read_be32(answer + 1), 0);
-    }
-    pid_t pid = passed < 0 ? 0 : pid_of(passed);
-    if (pid == 0) {
-        return epg_fail(err, EPG_ERR_EXECUTION, "a Policy process ended before it was used");
-    }
     *name = (pid_t)epg_read_be32(answer + 1);
-    *process = (epg_process){.pid = pid, .pidfd = epg_take_fd(&passed)};
     return EPG_OK;
 }
 
@@ -201,8 +151,7 @@ epg_code epg_server_reap(epg_server *server, pid_t name, int64_t deadline, epg_r
     }
     epg_write_be32(request + 1, (uint32_t)name);
     EPG_TRY(send_request(server, &message, err));
-    EPG_AUTO_CLOSE int passed = -1;
-    EPG_TRY(receive_answer(server, -1, deadline, answer, &size, &passed, err));
+    EPG_TRY(receive_answer(server, -1, deadline, answer, &size, err));
     if (answer[0] != ANSWER_ENDED || size != 21) {
         return server_fault(server, "can't reap a Policy process", err);
     }

@@ -16,8 +16,9 @@
  *   3. takes a user namespace, and IPC, UTS and network namespaces that belong to it. Mounts and PIDs belong to the
  *      namespace above, over which it has no rights any more, nor could get any;
  *   4. lays limits on itself, gives up every capability, for ever (no_new_privs), and loads the filter.
- * The server waits until all of that is done: a child that could not be confined is ended, and the fork has failed.
- * The Host looks at each child from outside, too, before a Program reaches it.
+ * A child that could not be confined says why on stderr, which the Host keeps, and ends before any code of the
+ * interpreter runs. The Host waits for a word from the child itself, and looks at it from outside, before a Program
+ * reaches it.
  *
  * When process 1 ends the kernel ends all others of the namespace. Nothing but the pages of the pristine server is
  * shared between Episodes, and those are copied when written. */
@@ -28,7 +29,6 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,7 +37,6 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "execution/inside/inside.h"
@@ -49,11 +48,6 @@ typedef struct cell {
     unsigned long long processes, descriptors, file_bytes, cpu_seconds, data_bytes, space_bytes, scratch_bytes,
         scratch_inodes;
 } cell;
-
-typedef struct failure {
-    int error;
-    char step[60];
-} failure;
 
 static struct {
     int armed; /* in the server only: what a Policy forks is a plain child */
@@ -228,6 +222,7 @@ static const char *enter(void)
     (void)close(self.own_pids); /* it names the server's namespace */
     const char *failed = take_mounts();
     if (failed == NULL) {
+        (void)write_file("/proc/self/oom_score_adj", "1000"); /* before the server, when memory is out */
         failed = take_namespaces();
     }
     if (failed == NULL) {
@@ -236,66 +231,26 @@ static const char *enter(void)
     return failed != NULL ? failed : give_up_rights();
 }
 
-/* In the child: tells how it went. Nothing that was said means success: the pipe's end was closed. */
-static void enter_and_tell(int tell)
-{
-    self.armed = 0;
-    const char *failed = enter();
-    if (failed != NULL) {
-        failure told = {.error = errno};
-        (void)snprintf(told.step, sizeof told.step, "%s", failed);
-        (void)!write(tell, &told, sizeof told);
-        _exit(125);
-    }
-    (void)close(tell);
-}
-
-/* In the server: what the child told. */
-static pid_t hear(pid_t child, int listen)
-{
-    failure told = {.error = 0};
-    ssize_t got = 0;
-    do {
-        got = read(listen, &told, sizeof told);
-    } while (got < 0 && errno == EINTR);
-    (void)close(listen);
-    if (got == 0) {
-        return child;
-    }
-    (void)kill(child, SIGKILL);
-    (void)waitpid(child, NULL, 0);
-    (void)fprintf(stderr, "cell: %s: %s\n", told.step, strerror(told.error));
-    errno = told.error;
-    return -1;
-}
-
 static pid_t fork_cell(void)
 {
-    int ends[2];
-    if (pipe2(ends, O_CLOEXEC) != 0) {
+    if (unshare(CLONE_NEWPID) != 0) {
         return -1;
     }
-    pid_t child = -1;
-    if (unshare(CLONE_NEWPID) == 0) {
-        child = self.fork();
-        if (child == 0) {
-            (void)close(ends[0]);
-            enter_and_tell(ends[1]);
-            return 0;
+    pid_t child = self.fork();
+    if (child == 0) {
+        self.armed = 0;
+        const char *failed = enter();
+        if (failed != NULL) {
+            give_up(failed);
         }
+        return 0;
     }
     int error = errno;
-    (void)close(ends[1]);
     if (setns(self.own_pids, CLONE_NEWPID) != 0) {
         give_up("setns(CLONE_NEWPID)"); /* the next child would join the namespace of this one */
     }
-    if (child < 0) {
-        (void)fprintf(stderr, "cell: unshare(CLONE_NEWPID) and fork: %s\n", strerror(error));
-        (void)close(ends[0]);
-        errno = error;
-        return -1;
-    }
-    return hear(child, ends[0]);
+    errno = error;
+    return child;
 }
 
 __attribute__((visibility("default"))) pid_t fork(void)

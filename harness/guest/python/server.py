@@ -1,13 +1,14 @@
 """The fork server of Policy processes, and the plain guest where forking is impossible.
 
 How it works. The Host starts this file with a clean environment and descriptor 3 as a SOCK_SEQPACKET control socket.
-The server loads what every Policy process needs, then waits. A request FORK carries three descriptors (where the child
-reads, where it writes, where its stdout and stderr go); the server forks and answers with the child's process id as it
-knows it and, where it can, a pidfd, for the Host may count processes in another namespace. A request REAP asks for the end of one
-child: only then is the child waited for, so that a process id never names another process. The server never runs code
-of a Program and stays single-threaded. When a preloaded library has started threads, a fork would copy its locks in any
-state; and in a sandbox a fork fails when the child can't be confined. FORK is refused then, and the Host starts this
-file anew for each Policy (`plain`), with the three descriptors as 3, 4 and 5.
+The server loads what every Policy process needs, then waits. A request FORK carries four descriptors (where the child
+reads, where it writes, where its stdout and stderr go, where it says that it is ready); the server forks and answers
+with the child's process id as it knows it. The child says one byte on a socket that tells the Host who sent it, for the
+Host may count processes in another namespace. A request REAP asks for the end of one child: only then is the child
+waited for, so that a process id never names another process. The server never runs code of a Program and stays
+single-threaded. When a preloaded library has started threads, a fork would copy its locks in any state, so FORK is
+refused; and in a sandbox a child that can't be confined ends without a word. In both cases the Host starts this file
+anew for each Policy (`plain`), with the first three descriptors as 3, 4 and 5.
 
 The server ends when the control socket does. This file's directory leaves sys.path before anything else happens: no
 import of a Program is ever answered from it.
@@ -24,6 +25,7 @@ import _socket
 
 FORK, REAP = b"F", b"R"  # requests
 FORKED, REFUSED, ENDED, RUNNING = b"P", b"T", b"E", b"A"  # answers
+READY = b"C"  # from a child
 
 
 def load(names):
@@ -44,30 +46,23 @@ def received(ancillary):
     return []
 
 
-def fork(control, guest, descriptors):
-    """Forks one Policy process and answers. In the child it never returns."""
+def fork(control, guest, ready, *channel):
+    """Forks one Policy process; returns the answer. In the child it never returns."""
+    if len(os.listdir("/proc/self/task")) != 1:
+        return REFUSED
     try:
-        pid = -1 if len(os.listdir("/proc/self/task")) != 1 else os.fork()
+        pid = os.fork()
     except OSError:
-        pid = -1
-    if pid < 0:
-        control.send(REFUSED)
-        return
+        return REFUSED
     if pid == 0:
         try:
             control.close()
             gc.enable()
-            guest.run(*descriptors)
+            os.write(ready, READY)
+            guest.run(*channel)
         finally:
             os._exit(guest.EXIT_FAULT)
-    answer = FORKED + pid.to_bytes(4, "big")
-    if not hasattr(os, "pidfd_open"):  # an interpreter that was built on an old system
-        control.send(answer)
-        return
-    pidfd = os.pidfd_open(pid)
-    rights = (_socket.SOL_SOCKET, _socket.SCM_RIGHTS, pidfd.to_bytes(4, sys.byteorder))
-    control.sendmsg([answer], [rights])
-    os.close(pidfd)
+    return FORKED + pid.to_bytes(4, "big")
 
 
 def reap(pid):
@@ -80,16 +75,18 @@ def reap(pid):
 
 def serve(control, guest):
     while True:
-        request, ancillary, _, _ = control.recvmsg(64, _socket.CMSG_SPACE(3 * 4))
+        request, ancillary, _, _ = control.recvmsg(64, _socket.CMSG_SPACE(4 * 4))
         if not request:
             return
         if request[:1] == FORK:
-            descriptors = received(ancillary)
-            fork(control, guest, descriptors)
-            for descriptor in descriptors:
+            *channel, ready = received(ancillary)
+            answer = fork(control, guest, ready, *channel)
+            for descriptor in channel:
                 os.close(descriptor)
+            os.close(ready)
         else:
-            control.send(reap(int.from_bytes(request[1:5], "big")))
+            answer = reap(int.from_bytes(request[1:5], "big"))
+        control.send(answer)
 
 
 def main(mode, *preload):
