@@ -1,5 +1,6 @@
 #include "runs/verify.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +9,7 @@
 #include "programs/store.h"
 #include "runs/ledger.h"
 #include "runs/records.h"
+#include "system/files.h"
 
 void epg_verification_free(epg_verification *verification)
 {
@@ -21,6 +23,7 @@ typedef struct verifier {
     const char *directory;
     epg_verification *out;
     epg_history history;
+    bool ours;                       /* the events are chained: no foreign Host wrote this Run */
     uint64_t sealed;                 /* events when run.json was written; 0: it does not tell */
     char after_seal[EPG_SHA256_HEX]; /* "previous" of the event after those: of a Run that went on */
 } verifier;
@@ -54,6 +57,7 @@ static epg_code visit_line(void *context, const epg_ledger_line *line, epg_error
                      "does not follow the line before it: an event was altered, added or removed there");
     }
     const char *previous = json_string_value(json_object_get(line->object, "previous"));
+    self->ours = self->ours || line->has_previous;
     if (line->number == self->sealed + 1 && previous != NULL && strlen(previous) < sizeof self->after_seal) {
         memcpy(self->after_seal, previous, strlen(previous) + 1);
     }
@@ -251,7 +255,8 @@ static void check_snapshot(verifier *self, epg_store *store, const char *name, c
 static void check_history(verifier *self)
 {
     const epg_history *history = &self->history;
-    if (history->request == NULL) {
+    (void)expect(self, history->request != NULL || !self->ours, "config.json", "is missing");
+    if (history->request == NULL && !self->ours) {
         return; /* a foreign Host's Run has no git history */
     }
     EPG_AUTO_FREE char *path = epg_format("%s/history.git", self->directory);
@@ -268,6 +273,41 @@ static void check_history(verifier *self)
         check_snapshot(self, store, id, history->submissions[i].facts.program_digest, history->submissions[i].commit);
     }
     epg_store_close(store);
+}
+
+static void check_initial(verifier *self)
+{
+    EPG_AUTO_CLOSE int directory = -1;
+    EPG_CLEANUP(epg_program_free) epg_program program = {0};
+    if (self->history.request == NULL && !self->ours) {
+        return; /* a foreign Host need not keep it */
+    }
+    bool held = epg_dir_open_beneath(self->run, "initial/program", &directory, NULL) == EPG_OK &&
+                epg_program_capture(directory, &epg_program_default_limits, &program, NULL) == EPG_OK;
+    if (expect(self, held, "initial/program", "is missing or no Program")) {
+        (void)expect(self, same_text(program.digest, self->history.initial_digest), "initial/program",
+                     "is another Program than the Run started from");
+    }
+}
+
+/* Nothing may pass for a submission that was not made. */
+static void check_strangers(verifier *self)
+{
+    int fd = openat(self->run, "submissions", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    DIR *entries = fd >= 0 ? fdopendir(fd) : NULL;
+    if (entries == NULL) {
+        epg_close_cleanup(&fd);
+        return; /* what is missing is found one by one */
+    }
+    for (const struct dirent *entry = readdir(entries); entry != NULL; entry = readdir(entries)) {
+        uint64_t number = epg_submission_number(entry->d_name);
+        bool known = number >= 1 && number <= self->history.submission_count;
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0) {
+            EPG_AUTO_FREE char *where = epg_format("submissions/%s", entry->d_name);
+            (void)expect(self, known, where, "is no submission of this Run");
+        }
+    }
+    (void)closedir(entries);
 }
 
 static epg_code check_copies(verifier *self, epg_error *err)
@@ -303,6 +343,8 @@ epg_code epg_verify(const char *directory, epg_verification *out, epg_error *err
         check_record(&self);
         check_reports(&self);
         check_history(&self);
+        check_initial(&self);
+        check_strangers(&self);
         code = check_copies(&self, err);
         verification.state = epg_strdup(epg_history_state(&self.history, false));
     }

@@ -26,6 +26,11 @@ changed 'removed last events' 'head -n -2 events.jsonl >e && mv e events.jsonl' 
 changed 'a moved tag' 'git -C history.git tag -f submission-000001 submission-000002' 'history.git'
 changed 'a lost git object' 'find history.git/objects -name "*.pack" -delete; find history.git/objects -type f -path "*/??/*" -delete' 'history.git'
 changed 'a raised budget' 'sed -i "s/\"episode_budget\": 20/\"episode_budget\": 30/" run.json' ''
+changed 'a missing config.json' 'rm config.json' config.json
+changed 'a missing config.json with a moved tag' 'rm config.json; git -C history.git tag -f submission-000001 submission-000002' history.git
+changed 'an edited initial Program' 'echo "# x" >>initial/program/policy.py' initial/program
+changed 'a missing initial Program' 'rm -rf initial' initial/program
+changed 'an added submission' 'cp -r submissions/submission-000001 submissions/submission-000003' submission-000003
 changed 'a missing submission' 'rm -rf submissions/submission-000002' submission-000002
 changed 'a missing run.json' 'rm run.json' 'run.json'
 changed 'a newer schema' 'sed -i "s/run-record.v8/run-record\/v99/" run.json' 'schema'
