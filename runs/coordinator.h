@@ -148,6 +148,8 @@ void epg_run_note_submission(epg_run_state *self, const epg_submission *submissi
 epg_code epg_run_evidence_open(epg_run_state *self, epg_error *err);
 void epg_run_evidence_episode(epg_run_state *self, const char *what, const epg_episode_result *episode);
 void epg_run_evidence_fault(epg_run_state *self, const char *what, const epg_error *fault);
+/* Keeps the step digests of an evaluation whose records are about to go (digests.h); a failure is evidence only. */
+void epg_run_keep_digests(epg_run_state *self, const char *name, const epg_evaluation_result *result);
 void epg_run_evidence_findings(epg_run_state *self, const epg_evidence_list *found, size_t from);
 
 /* --- phases.c --- */

@@ -1,11 +1,17 @@
 #include "runs/replay.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/text.h"
+#include "runs/digests.h"
 #include "runs/replay_trace.h"
 #include "runs/request.h"
+#include "system/files.h"
+#include "system/tree.h"
+
+#define EVALUATION "replay" /* names the records of the evaluation under way */
 
 typedef struct plan {
     epg_episode_spec *specs;
@@ -16,6 +22,8 @@ struct epg_replay {
     const epg_reading *reading;
     epg_stored_request stored;
     epg_pool *pool;
+    char *scratch; /* a directory of ours for the records of replayed Episodes; NULL: not made */
+    int records;   /* the same, open */
     plan training, validation, assessment, fresh;
     uint64_t fresh_seed;
     char measured[EPG_DIGEST_TEXT]; /* the Program that was measured last, and what came of it */
@@ -93,13 +101,16 @@ static epg_code open_replay(epg_replay *self, const epg_replay_setup *setup, epg
     pool.episode_timeout_seconds = history->config.episode_timeout_seconds;
     EPG_TRY(choose_execution(setup, &pool, err));
     EPG_TRY(epg_pool_open(&pool, &self->pool, err));
-    return check_benchmark(self, err);
+    EPG_TRY(check_benchmark(self, err));
+    EPG_TRY(epg_tree_temporary("epg-replay-", &self->scratch, &self->records, err));
+    return epg_pool_keep_records(self->pool, self->scratch, false, err);
 }
 
 epg_code epg_replay_open(const epg_reading *reading, const epg_replay_setup *setup, epg_replay **out, epg_error *err)
 {
     epg_replay *self = epg_alloc(sizeof *self);
     self->reading = reading;
+    self->records = -1;
     epg_code code = open_replay(self, setup, err);
     if (code != EPG_OK) {
         epg_replay_close(self);
@@ -121,6 +132,11 @@ void epg_replay_close(epg_replay *self)
     if (self->pool != NULL) {
         epg_pool_close(self->pool);
     }
+    if (self->scratch != NULL) {
+        (void)epg_tree_remove(AT_FDCWD, self->scratch, 0, NULL);
+    }
+    free(self->scratch);
+    epg_close_cleanup(&self->records);
     epg_stored_request_free(&self->stored);
     free(self);
 }
@@ -178,6 +194,29 @@ static void tell_difference(epg_replay_result *out, const epg_episode_result *be
     out->reward_differs = completed && before->reward != now->reward;
 }
 
+/* By the step digests that the Run kept: any Episode, but only the replayed value. */
+static void find_step(const epg_replay *self, const recorded *what, const epg_episode_result *episode,
+                      epg_replay_result *out)
+{
+    char id[EPG_SUBMISSION_ID_TEXT];
+    epg_reading_name(what->number, id);
+    bool training = strcmp(what->phase, "training") == 0;
+    EPG_AUTO_FREE char *name = training ? epg_format("%s.digests", id) : epg_format("%s-%s.digests", what->phase, id);
+    EPG_AUTO_CLOSE int traces = -1;
+    EPG_AUTO_BUFFER file = {0};
+    epg_digest_difference found = {0};
+    if (epg_dir_open(self->reading->run, "traces", &traces, NULL) == EPG_OK &&
+        epg_file_read(traces, name, EPG_DIGESTS_RECORDS_MAX, &file, NULL) == EPG_OK &&
+        epg_digests_compare(epg_buffer_span(&file), self->records, EVALUATION, episode, &found, NULL) == EPG_OK &&
+        found.found) {
+        out->step_known = true;
+        out->step = found.step;
+        out->what = epg_strdup(found.what);
+        out->value = EPG_TAKE(found.value);
+    }
+    free(found.value);
+}
+
 /* `before` holds the finished Episodes of the record in the order of `result`. */
 static void compare(const epg_replay *self, const recorded *what, const epg_episode_result *const *before,
                     const epg_evaluation_result *result, epg_replay_result *out)
@@ -194,6 +233,9 @@ static void compare(const epg_replay *self, const recorded *what, const epg_epis
     tell_difference(out, before[first], &result->episodes[first]);
     if (strcmp(what->phase, "training") == 0 && what->count == result->count) {
         epg_replay_trace(self->reading, what->number, &result->feedback, first, out);
+    }
+    if (!out->step_known) {
+        find_step(self, what, &result->episodes[first], out);
     }
 }
 
@@ -224,7 +266,7 @@ static epg_code replay_one(epg_replay *self, const recorded *what, const plan *p
     EPG_CLEANUP(epg_evaluation_result_free) epg_evaluation_result result = {0};
     EPG_CLEANUP(epg_replay_result_free) epg_replay_result out = {.phase = what->phase, .number = what->number};
     EPG_TRY(epg_reading_program(self->reading, what->number, &program, err));
-    epg_evaluation_plan again = {.name = "replay", .program = &program, .episodes = episodes, .count = count};
+    epg_evaluation_plan again = {.name = EVALUATION, .program = &program, .episodes = episodes, .count = count};
     EPG_TRY(epg_evaluate(self->pool, &again, cancel, &result, err));
     out.episodes = count;
     out.has_recorded_score = what->scored && count == what->count;
@@ -232,6 +274,7 @@ static epg_code replay_one(epg_replay *self, const recorded *what, const plan *p
     out.score = result.feedback.score;
     out.policy_failures = result.policy_failures;
     compare(self, what, before, &result, &out);
+    epg_evaluation_discard_records(self->pool, EVALUATION);
     return visit(context, &out, err);
 }
 
@@ -306,8 +349,9 @@ epg_code epg_replay_measure(epg_replay *self, uint64_t number, int cancel, doubl
         }
         EPG_CLEANUP(epg_evaluation_result_free) epg_evaluation_result result = {0};
         epg_evaluation_plan what = {
-            .name = "replay", .program = &program, .episodes = episodes, .count = self->fresh.count};
+            .name = EVALUATION, .program = &program, .episodes = episodes, .count = self->fresh.count};
         EPG_TRY(epg_evaluate(self->pool, &what, cancel, &result, err));
+        epg_evaluation_discard_records(self->pool, EVALUATION);
         memcpy(self->measured, program.digest, sizeof self->measured);
         self->measured_score = result.feedback.score;
         self->measured_failures = result.policy_failures;

@@ -4,7 +4,8 @@
  * How it works: config.json names the Benchmark, the seeds and the workers, so the same Episodes are planned again; the
  * ledger holds for each Episode the hash of its record (its seeds, every observation, Action, metric and reward: no
  * clock in it), its reward, steps and failure. Equal hashes are equal Episodes. Where they differ, the steps that the
- * Feedback's trace.jsonl kept tell the first step that differs and both values, as far as a trace goes.
+ * Feedback's trace.jsonl kept tell the first step that differs and both values, as far as a trace goes; behind it and
+ * in other Episodes the Run's step digests (digests.h) tell the step.
  *
  * A Run's config.json decides which Benchmark and which interpreter are started: replay only Runs that you trust. That
  * Policies get all rights again (profile process) has to be allowed again. Nothing is written to the Run. */
@@ -44,10 +45,10 @@ typedef struct epg_replay_result {
     epg_policy_failure recorded_failure, failure;
     double recorded_reward, reward;
     uint64_t recorded_steps, steps;
-    bool step_known; /* the trace tells the first step that differs: */
+    bool step_known; /* a trace or the step digests tell the first step that differs: */
     uint64_t step;
-    char *what; /* "observation", "action", "reward" */
-    char *recorded_value, *value;
+    char *what;                   /* "observation", "action", "reward" */
+    char *recorded_value, *value; /* as JSON; NULL: not known, or there is none */
 } epg_replay_result;
 void epg_replay_result_free(epg_replay_result *result);
 bool epg_replay_is_equal(const epg_replay_result *result); /* Episodes and score */

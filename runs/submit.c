@@ -292,6 +292,7 @@ static epg_code evaluation_done(epg_run_state *self, epg_error *err)
                       self->shown.best, self->shown.best_submission,
                       (unsigned long long)self->session.episodes_remaining);
     note_in_history(self, submission);
+    epg_run_keep_digests(self, self->shown_id, &result);
     epg_evaluation_discard_records(self->pool, self->shown_id);
     free_submission(self);
     return EPG_OK;

@@ -97,14 +97,21 @@ static void put_outcome(epg_buffer *out, epg_policy_failure failure, double rewa
     }
 }
 
+static void put_value(epg_buffer *out, const char *side, const char *value)
+{
+    if (value != NULL) {
+        EPG_AUTO_FREE char *safe = epg_printable(value, strnlen(value, 2000));
+        (void)epg_buffer_format(out, "\n    %s  %s", side, safe);
+    }
+}
+
 static void put_difference(epg_buffer *out, const epg_replay_result *result)
 {
     (void)epg_buffer_format(out, "  first difference: Episode %llu", (unsigned long long)result->index);
     if (result->step_known) {
-        EPG_AUTO_FREE char *before = epg_printable(result->recorded_value, strlen(result->recorded_value));
-        EPG_AUTO_FREE char *now = epg_printable(result->value, strlen(result->value));
-        (void)epg_buffer_format(out, ", step %llu, %s\n    recorded  %s\n    replayed  %s",
-                                (unsigned long long)result->step, result->what, before, now);
+        (void)epg_buffer_format(out, ", step %llu, %s", (unsigned long long)result->step, result->what);
+        put_value(out, "recorded", result->recorded_value);
+        put_value(out, "replayed", result->value);
     } else if (!result->outcome_differs && !result->reward_differs && !result->steps_differ) {
         (void)epg_buffer_text(out, ": reward and steps are equal, but an observation, an Action or a metric is not");
     }

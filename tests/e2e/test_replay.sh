@@ -68,6 +68,7 @@ replay "$run" --allow-unsafe-process --json
 check 'a difference is the exit code' [ "$code" -eq 1 ]
 check 'the first step that differs is told, and both values' told '[all[0]["first_difference"][k] for k in ("episode_index", "step", "what")] == [3, 3, "action"] and [all[0]["first_difference"][k]["value"] for k in ("recorded", "replayed")] == ["1", "0"]'
 check 'nothing equals in it' told 'all[0]["equal_episodes"] == 0 and not all[0]["equal"]'
+check 'in Validation too, by the digests that were kept' told '[(e["phase"], e["first_difference"]["step"], e["first_difference"]["what"], e["first_difference"]["replayed"]["value"]) for e in all[1:]] == [("validation", 3, "action", "0"), ("assessment", 3, "action", "0")]'
 rm "$work/mood"
 chmod u+w "$run" "$run/run.json" && rm "$run/run.json"
 replay "$run" --allow-unsafe-process
@@ -80,7 +81,11 @@ sed "s/return 0 if .*/return 2 if os.path.exists(\"$(printf %s "$work/mood" | se
     --episode-budget 4 -- bash -c 'evopolicygym-session submit program --episodes 0:2' >/dev/null 2>&1
 : >"$work/mood"
 replay "$work/step" --allow-unsafe-process --json
-check 'rewards that differ' told 'all[0]["first_difference"]["step"] is None and all[0]["first_difference"]["recorded"] != all[0]["first_difference"]["replayed"]'
+check 'rewards that differ, and the Action of the only step' told 'all[0]["first_difference"]["step"] == 0 and all[0]["first_difference"]["what"] == "action" and all[0]["first_difference"]["recorded"] != all[0]["first_difference"]["replayed"]'
+
+chmod -R u+w "$work/step/traces" && rm -r "$work/step/traces"
+replay "$work/step" --allow-unsafe-process --json
+check 'no digests, no step' told 'all[0]["first_difference"]["step"] is None and not all[0]["equal"]'
 
 refused() { # EXPECTED ARGUMENTS...
     local expected=$1
