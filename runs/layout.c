@@ -123,7 +123,10 @@ epg_code epg_run_directory_create(const char *path, const epg_program *initial, 
     EPG_AUTO_FREE char *name = NULL;
     EPG_AUTO_CLOSE int parent = -1;
     struct stat info;
-    EPG_TRY(split(path, &above, &name, err));
+    epg_code code = split(path, &above, &name, err);
+    if (code != EPG_OK || above == NULL) {
+        return code;
+    }
     parent = open(above, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (parent < 0) {
         int why = errno;
@@ -134,7 +137,7 @@ epg_code epg_run_directory_create(const char *path, const epg_program *initial, 
         return epg_fail(err, EPG_ERR_USAGE, "'%s' exists already; a Run needs a new directory", path);
     }
     EPG_AUTO_FREE char *temporary = epg_file_temporary_name(".epg-run-");
-    epg_code code = make_run(parent, temporary, name, path, initial, skills, skill_count, run, err);
+    code = make_run(parent, temporary, name, path, initial, skills, skill_count, run, err);
     if (code != EPG_OK) {
         (void)epg_tree_remove(parent, temporary, 0, NULL);
         return code;

@@ -139,8 +139,25 @@ static epg_code open_pool(epg_run_state *self, epg_error *err)
     return EPG_OK;
 }
 
+/* A held-out split that there is not is found now, not when the Agent has spent its budget. */
+static epg_code try_split(epg_run_state *self, bool wanted, const char *split, epg_error *err)
+{
+    epg_episode_spec *specs = NULL;
+    if (!wanted) {
+        return EPG_OK;
+    }
+    EPG_TRY(epg_pool_plan(self->pool, split, 0, 1, &specs, err));
+    if (specs != NULL) {
+        epg_episode_spec_free(&specs[0]);
+        free(specs);
+    }
+    return EPG_OK;
+}
+
 static epg_code plan_training(epg_run_state *self, epg_error *err)
 {
+    EPG_TRY(try_split(self, self->config->validate, self->config->validation_split, err));
+    EPG_TRY(try_split(self, self->config->assess, self->config->assessment_split, err));
     return epg_pool_plan(self->pool, self->config->split, epg_training_pool_seed(self->config->seed),
                          self->config->episode_pool_size, &self->training, err);
 }

@@ -302,6 +302,9 @@ static epg_code load(library *self, const char *path, const evo_benchmark **out,
 static epg_code open_loaded(library *self, const evo_benchmark *table, const char *parameters, epg_error *err)
 {
     evo_error error = {.text = ""};
+    if (table == NULL) {
+        return epg_fail(err, EPG_ERR_INTERNAL, "%s has no table", self->name);
+    }
     if (table->open == NULL && parameters != NULL) {
         return epg_fail(err, EPG_ERR_USAGE, "%s takes no parameters", self->name);
     }

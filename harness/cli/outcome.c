@@ -5,6 +5,20 @@
 
 #include "runs/session.h"
 
+/* What a person would do now. */
+static void print_next(const char *directory, const epg_run_outcome *outcome)
+{
+    if (strcmp(outcome->terminal_reason, "interrupted") == 0) {
+        (void)printf("Go on with: evopolicygym resume %s\n", directory);
+    } else if (outcome->final_submission > 0) {
+        (void)printf("Look at it with: evopolicygym log %s, or report %s -o FILE.html\n", directory, directory);
+    } else if (outcome->submissions > 0) {
+        (void)printf("No candidate was handed over. To choose one: evopolicygym finish %s SUBMISSION-ID\n", directory);
+    } else {
+        (void)printf("What the Agent said stands in %s/agent/stderr.log and stdout.log\n", directory);
+    }
+}
+
 static void print_outcome(const char *directory, const epg_run_outcome *outcome)
 {
     (void)printf("Run %s: %s\n", directory, outcome->terminal_reason);
@@ -23,6 +37,7 @@ static void print_outcome(const char *directory, const epg_run_outcome *outcome)
     if (outcome->has_assessment_score) {
         (void)printf("  assessment  %.6g\n", outcome->assessment_score);
     }
+    print_next(directory, outcome);
 }
 
 static void print_outcome_json(const char *directory, const epg_run_outcome *outcome)

@@ -167,7 +167,9 @@ static epg_code ask_for_feedback(epg_evaluation *self, epg_error *err)
     if (find_worker(pool, EPG_WORKER_STARTING) != NULL) {
         return EPG_OK; /* it will be idle */
     }
-    return epg_pool_start_worker(pool, find_worker(pool, EPG_WORKER_NONE), err);
+    worker = find_worker(pool, EPG_WORKER_NONE);
+    return worker != NULL ? epg_pool_start_worker(pool, worker, err)
+                          : epg_fail(err, EPG_ERR_INTERNAL, "no worker can make the Feedback");
 }
 
 static epg_code hand_out(epg_evaluation *self, epg_error *err)
@@ -395,9 +397,12 @@ epg_code epg_evaluate(epg_pool *pool, const epg_evaluation_plan *plan, int cance
                       epg_error *err)
 {
     epg_evaluation *evaluation = NULL;
-    EPG_TRY(epg_evaluation_start(pool, plan, &evaluation, err));
+    epg_code code = epg_evaluation_start(pool, plan, &evaluation, err);
+    if (code != EPG_OK || evaluation == NULL) {
+        return code;
+    }
     bool done = false;
-    epg_code code = epg_evaluation_turn(evaluation, &done, err);
+    code = epg_evaluation_turn(evaluation, &done, err);
     while (code == EPG_OK && !done) {
         code = wait_for_workers(evaluation, pool->config.jobs, cancel, err);
         if (code == EPG_OK) {

@@ -157,8 +157,8 @@ bool epg_spool_holds(epg_spools *spools, unsigned number, uint64_t offset, uint6
 {
     enum { PIECE = 256 * 1024, FILES_MAX = 4096 };
     epg_spool *file = NULL;
-    if (number >= FILES_MAX || get_file(spools, number, &file, NULL) != EPG_OK || size == 0 || size > file->size ||
-        offset > file->size - size) {
+    if (number >= FILES_MAX || get_file(spools, number, &file, NULL) != EPG_OK || file == NULL || size == 0 ||
+        size > file->size || offset > file->size - size) {
         return false;
     }
     epg_sha256 *hash = epg_sha256_new();

@@ -111,7 +111,8 @@ static epg_code plan(worker *self, epg_span body, epg_error *err)
     epg_code code = self->benchmark->vtable->episodes(self->benchmark, split, seed, count, specs, err);
     (void)epg_watchdog_end(self->watchdog, began);
     if (code != EPG_OK) {
-        code = epg_fail_as(err, EPG_ERR_BENCHMARK, "episodes");
+        /* A split that there is not is the user's mistake, and the text names those that there are. */
+        code = code == EPG_ERR_USAGE ? code : epg_fail_as(err, EPG_ERR_BENCHMARK, "episodes");
     } else {
         code = send_plan(self, specs, count, err);
     }

@@ -101,6 +101,8 @@ mistake 'not executable' "$work/new" "${base[@]}" -- "$work/start/policy.py"
 mistake 'program' "$work/new" -b test/one-step --execution process --allow-unsafe-process -- true
 mistake 'allow-unsafe' "$work/new" -b test/one-step -p "$work/start" --execution process -- true
 mistake 'benchmark' "$work/new" -b nothing-like-it -p "$work/start" --execution process --allow-unsafe-process -- true
+mistake 'no split' "$work/new" -b cartpole -p "$work/start" --execution process --allow-unsafe-process --validation-episodes 2 --validation-split tset -- true
+mistake 'no split' "$work/new" -b cartpole -p "$work/start" --execution process --allow-unsafe-process --assessment-episodes 2 --assessment-split tset -- true
 mistake 'directory' "$work/missing/new" "${base[@]}" -- true
 mistake 'episode-budget' "$work/new" "${base[@]}" --episode-budget 0 -- true
 mistake 'seconds' "$work/new" "${base[@]}" --agent-timeout -1 -- true

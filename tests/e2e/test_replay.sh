@@ -98,7 +98,7 @@ check 'Policies get all rights again only when allowed' refused 'add --allow-uns
 check 'one choice' refused 'give one of' "$run" --all --final --allow-unsafe-process
 check 'the initial Program was not evaluated' refused 'initial Program' "$run" --submission initial --allow-unsafe-process
 check 'Episodes in a wrong form' refused 'SPLIT:EPISODES' "$run" --on test --allow-unsafe-process
-refusal=3 check 'an unknown split, as evaluate tells it' refused 'no split' "$run" --on nowhere:3 --allow-unsafe-process
+check 'an unknown split, as evaluate tells it' refused 'no split' "$run" --on nowhere:3 --allow-unsafe-process
 check 'no Run' refused 'start' "$work/start" --allow-unsafe-process
 chmod u+w "$run" "$run/config.json"
 sed -i 's/"spec": "cartpole"/"spec": "acrobot"/' "$run/config.json"
