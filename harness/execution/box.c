@@ -207,23 +207,23 @@ static void show_directories(epg_box *box)
     }
 }
 
-static void show_settings(epg_box *box, bool network)
+/* A Policy's zone is UTC, wherever its Host is. */
+static void show_settings(epg_box *box, epg_box_role role)
 {
-    static const char *const files[] = {"/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/alternatives",
-                                        "/etc/localtime", "/etc/mime.types",
-                                        /* from here on: for the network */
-                                        "/etc/resolv.conf", "/etc/hosts", "/etc/nsswitch.conf", "/etc/host.conf",
-                                        "/etc/gai.conf", "/etc/services", "/etc/protocols", "/etc/ssl",
-                                        "/etc/ca-certificates", "/etc/pki"};
-    enum { WITHOUT_NETWORK = 6 };
-    for (size_t i = 0; i < (network ? EPG_COUNT(files) : WITHOUT_NETWORK); i++) {
+    static const char *const files[] = {"/etc/ld.so.cache", "/etc/alternatives",
+                                        /* from here on: what an Agent's tools look for */
+                                        "/etc/localtime", "/etc/mime.types", "/etc/resolv.conf", "/etc/hosts",
+                                        "/etc/nsswitch.conf", "/etc/host.conf", "/etc/gai.conf", "/etc/services",
+                                        "/etc/protocols", "/etc/ssl", "/etc/ca-certificates", "/etc/pki"};
+    enum { FOR_POLICIES = 2 };
+    for (size_t i = 0; i < (role == EPG_BOX_AGENT ? EPG_COUNT(files) : FOR_POLICIES); i++) {
         EPG_AUTO_FREE char *real = realpath(files[i], NULL); /* resolv.conf may be a link to somewhere in /run */
         if (real != NULL && access(real, R_OK) == 0) {
             EPG_BOX_OPTION(box, "--ro-bind", real, files[i]);
         }
     }
-    EPG_BOX_OPTION(box, "--perms", "0444", "--ro-bind-data", "12", "/etc/passwd");
-    EPG_BOX_OPTION(box, "--perms", "0444", "--ro-bind-data", "13", "/etc/group");
+    EPG_BOX_OPTION(box, "--perms", "0444", "--file", "12", "/etc/passwd");
+    EPG_BOX_OPTION(box, "--perms", "0444", "--file", "13", "/etc/group");
 }
 
 /* bwrap's own --dev brings terminals, which an Agent's tools use, and a file system without a bound, so it is closed.
@@ -246,14 +246,14 @@ static void show_devices(epg_box *box, epg_box_role role)
     for (size_t i = 0; i < EPG_COUNT(links); i++) {
         EPG_BOX_OPTION(box, "--symlink", links[i][0], links[i][1]);
     }
-    EPG_BOX_OPTION(box, "--dir", "/dev/shm", "--remount-ro", "/dev");
+    EPG_BOX_OPTION(box, "--symlink", "/tmp", "/dev/shm", "--remount-ro", "/dev"); /* one bound for both */
 }
 
 void epg_box_show_system(epg_box *box, epg_box_role role)
 {
     EPG_AUTO_FREE char *contain = epg_format("%s/" EPG_CONTAIN, box->tools);
     show_directories(box);
-    show_settings(box, role == EPG_BOX_AGENT);
+    show_settings(box, role);
     EPG_BOX_OPTION(box, "--proc", "/proc", "--dir", "/tmp");
     show_devices(box, role);
     epg_box_show(box, contain, EPG_INSIDE_DIRECTORY "/" EPG_CONTAIN);

@@ -244,6 +244,9 @@ static int limit_arguments(scmp_filter_ctx context)
 
 static int fill(scmp_filter_ctx context, epg_filter_kind kind, bool uncounted)
 {
+    if (kind == EPG_FILTER_CELL) {
+        return each(context, SCMP_ACT_ERRNO(EPERM), for_cells, EPG_COUNT(for_cells));
+    }
     int result = seccomp_attr_set(context, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS);
     if (result == 0) {
         (void)seccomp_attr_set(context, SCMP_FLTATR_CTL_OPTIMIZE, 2); /* a tree instead of a chain */
@@ -267,7 +270,7 @@ epg_code epg_filter_make(epg_filter_kind kind, bool uncounted, int *out, epg_err
     if (fd < 0) {
         return epg_fail_errno(err, errno, "can't make a file for a seccomp filter");
     }
-    scmp_filter_ctx context = seccomp_init(SCMP_ACT_ERRNO(ENOSYS));
+    scmp_filter_ctx context = seccomp_init(kind == EPG_FILTER_CELL ? SCMP_ACT_ALLOW : SCMP_ACT_ERRNO(ENOSYS));
     int result = context == NULL ? -ENOMEM : fill(context, kind, uncounted);
     if (result == 0) {
         result = seccomp_export_bpf(context, fd);

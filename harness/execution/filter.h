@@ -9,6 +9,8 @@
 typedef enum epg_filter_kind {
     EPG_FILTER_GUEST,  /* a Policy: Unix sockets only */
     EPG_FILTER_SERVER, /* the fork server, which never runs guest code: may make the namespaces of a cell too */
+    EPG_FILTER_CELL,   /* on top of the server's, from which a cell inherits it: takes that back; a dozen instructions,
+                        * for it is loaded once an Episode */
     EPG_FILTER_AGENT   /* an Agent: internet sockets too; its network namespace says what they reach */
 } epg_filter_kind;
 

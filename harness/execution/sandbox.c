@@ -8,9 +8,9 @@
  *
  * One bubblewrap a worker, not one an Episode: to make one and start an interpreter in it takes 60 ms of a processor, a
  * cell some 3 ms on top of a plain fork. What must not be shared between Episodes is fresh in each cell: PID, mount,
- * IPC, UTS, network and user namespaces, /proc, /tmp and /dev/shm. What all cells of a worker share can't be written:
- * the system's directories, the interpreter's, the guest package, and the one directory in which the worker lays the
- * Program of the Episode that is running.
+ * IPC, UTS, network and user namespaces, /proc and /tmp (/dev/shm leads there). What all cells of a worker share can't
+ * be written: the system's directories, the interpreter's, the guest package, and the one directory in which the worker
+ * lays the Program of the Episode that is running.
  *
  * Where the kernel lets bubblewrap make its namespaces but not a program in it make further ones, or where a library
  * has started threads, each Policy process gets a bubblewrap and an interpreter of its own: as contained, slower.
@@ -87,7 +87,7 @@ static void add_limits(epg_box *box, const epg_guest_limits *limits)
 static epg_code add_cells(epg_box *box, const epg_guest_limits *limits, epg_error *err)
 {
     int filter = -1;
-    EPG_TRY(epg_filter_make(EPG_FILTER_GUEST, !counted(), &filter, err));
+    EPG_TRY(epg_filter_make(EPG_FILTER_CELL, false, &filter, err));
     epg_box_add_fd(box, filter, EPG_FD_CELL_FILTER);
     EPG_AUTO_FREE char *library = epg_format("%s/" EPG_CELL, box->tools);
     epg_box_show(box, library, EPG_INSIDE_DIRECTORY "/" EPG_CELL);
@@ -119,7 +119,6 @@ static epg_code fill(epg_box *box, const epg_execution *execution, epg_guest_mod
         return add_cells(box, &execution->limits, err);
     }
     epg_box_scratch(box, "/tmp", execution->limits.scratch_bytes);
-    epg_box_scratch(box, "/dev/shm", execution->limits.scratch_bytes);
     add_limits(box, &execution->limits);
     return EPG_OK;
 }

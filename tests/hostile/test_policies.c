@@ -357,7 +357,7 @@ static const struct {
     const char *leave; /* returns 'left' */
     const char *look;  /* returns 'gone' */
 } remains[] = {
-    {"write('/tmp/mark'); write('/dev/shm/mark'); return 'left'",
+    {"write('/tmp/mark'); write('/dev/shm/mark2'); return 'left'",
      "return str(os.listdir('/tmp') + os.listdir('/dev/shm')).replace('[]', 'gone')"},
     {"daemon(hang); return 'left'",
      "return str([p for p in os.listdir('/proc') if p.isdigit()]).replace(\"['1']\", 'gone')"},

@@ -11,8 +11,7 @@
  *   1. asks for a new PID namespace for its next child; forks; takes that back.
  * The child, process 1 of that namespace, then
  *   2. takes a mount namespace of its own: a fresh /proc of its own PID namespace (processes only, where the kernel
- *      can), an empty /tmp and /dev/shm of bounded size and number of files; the rest stays as bubblewrap left it,
- *      read-only;
+ *      can) and an empty /tmp of bounded size and number of files; the rest stays as bubblewrap left it, read-only;
  *   3. takes a user namespace, and IPC, UTS and network namespaces that belong to it. Mounts and PIDs belong to the
  *      namespace above, over which it has no rights any more, nor could get any;
  *   4. lays limits on itself, gives up every capability, for ever (no_new_privs), and loads the filter.
@@ -121,7 +120,7 @@ static const char *write_file(const char *path, const char *text)
     return written ? NULL : path;
 }
 
-static const char *mount_memory(const char *at, unsigned long flags)
+static const char *mount_scratch(void)
 {
     char options[128];
     int size = snprintf(options, sizeof options, "mode=1777");
@@ -131,7 +130,7 @@ static const char *mount_memory(const char *at, unsigned long flags)
     if (self.limits.scratch_inodes > 0) {
         (void)snprintf(options + size, sizeof options - (size_t)size, ",nr_inodes=%llu", self.limits.scratch_inodes);
     }
-    return mount("tmpfs", at, "tmpfs", MS_NOSUID | MS_NODEV | flags, options) == 0 ? NULL : at;
+    return mount("tmpfs", "/tmp", "tmpfs", MS_NOSUID | MS_NODEV, options) == 0 ? NULL : "mount(/tmp)";
 }
 
 static const char *take_mounts(void)
@@ -143,8 +142,7 @@ static const char *take_mounts(void)
     if (mount("proc", "/proc", "proc", flags, "subset=pid") != 0 && mount("proc", "/proc", "proc", flags, NULL) != 0) {
         return "mount(/proc)";
     }
-    const char *failed = mount_memory("/tmp", 0);
-    return failed != NULL ? failed : mount_memory("/dev/shm", MS_NOEXEC);
+    return mount_scratch();
 }
 
 /* The one user and group of the namespace above is the one here. */
