@@ -223,16 +223,28 @@ static void add_usage(const epg_run_state *self, json_t *host)
     }
 }
 
+/* What the profile of the Policies gave on this machine. */
+static json_t *containment_json(const epg_execution *execution)
+{
+    EPG_AUTO_BUFFER text = {0};
+    json_t *parsed = NULL;
+    epg_json_writer writer;
+    epg_json_begin(&writer, &text, 0);
+    epg_execution_describe(execution, &writer, NULL);
+    epg_json_finish(&writer);
+    return epg_json_parse(epg_buffer_span(&text), "containment", &parsed, NULL) == EPG_OK ? parsed : json_null();
+}
+
 static json_t *host_json(const epg_run_state *self, const epg_run_outcome *outcome)
 {
     const epg_execution *execution = &self->request->pool->execution;
     char head[EPG_SHA256_HEX];
     epg_ledger_head(self->ledger, head);
     json_t *host =
-        json_pack("{s:s,s:s,s:{s:s,s:b},s:{s:s,s:b},s:o,s:{s:I,s:s},s:f}", "schema", EPG_RUN_HOST_SCHEMA, "version",
-                  EPG_VERSION, "execution", "profile", epg_profile_name(execution->profile), "unsafe",
-                  (int)(execution->profile == EPG_PROFILE_PROCESS), "agent_execution", "profile",
-                  epg_profile_name(self->request->agent_profile), "unsafe",
+        json_pack("{s:s,s:s,s:{s:o,s:s,s:b},s:{s:s,s:b},s:o,s:{s:I,s:s},s:f}", "schema", EPG_RUN_HOST_SCHEMA, "version",
+                  EPG_VERSION, "execution", "containment", containment_json(execution), "profile",
+                  epg_profile_name(execution->profile), "unsafe", (int)(execution->profile == EPG_PROFILE_PROCESS),
+                  "agent_execution", "profile", epg_profile_name(self->request->agent_profile), "unsafe",
                   (int)(self->request->agent_profile == EPG_PROFILE_PROCESS), "tampering",
                   findings_json(&self->evidence), "ledger", "events", (json_int_t)epg_ledger_count(self->ledger),
                   "head", head, "wall_seconds", (double)(epg_monotonic_ns() - self->began) / 1e9);

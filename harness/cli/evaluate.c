@@ -156,6 +156,7 @@ static void result_json(const evaluate_request *request, const epg_setup *setup,
     epg_json_end(&writer);
     episodes_json(result, &writer);
     epg_json_object(&writer, "execution");
+    epg_execution_describe(&setup->pool.execution, &writer, "containment");
     epg_json_put_u64(&writer, "jobs", setup->pool.jobs);
     epg_json_put_text(&writer, "profile", epg_profile_name(setup->pool.execution.profile));
     epg_json_put_bool(&writer, "unsafe", setup->pool.execution.profile == EPG_PROFILE_PROCESS);

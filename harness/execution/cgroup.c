@@ -146,6 +146,27 @@ static bool usable(const char *directory, const char *file)
     return writable;
 }
 
+/* The version 2 rule is that a group with processes in it can't share memory out to groups below. When the user gave us
+ * a group of our own (systemd-run --user --scope -p Delegate=yes) and we are alone in it, we move one down. */
+static void make_room(const char *directory)
+{
+    char text[4096];
+    char own[32];
+    EPG_AUTO_FREE char *leaf = epg_format("%s/" PREFIX "host", directory);
+    int size = snprintf(own, sizeof own, "%d\n", (int)getpid());
+    if (size <= 0 || !read_text(directory, "cgroup.controllers", text, sizeof text) || strstr(text, "memory") == NULL ||
+        !read_text(directory, "cgroup.procs", text, sizeof text) || strcmp(text, own) != 0) {
+        return;
+    }
+    if (mkdir(leaf, 0755) != 0 && errno != EEXIST) {
+        return;
+    }
+    if (write_text(leaf, "cgroup.procs", own) && !write_text(directory, "cgroup.subtree_control", "+memory +pids")) {
+        (void)write_text(directory, "cgroup.procs", own); /* back: it was for nothing */
+    }
+    (void)rmdir(leaf); /* only when we are not in it */
+}
+
 /* From our own group upwards, the first place that will do. */
 static char *find_place(const char *controller, const char *file)
 {
@@ -153,6 +174,10 @@ static char *find_place(const char *controller, const char *file)
     EPG_AUTO_FREE char *group = group_of(controller);
     if (mount == NULL || group == NULL) {
         return NULL;
+    }
+    if (controller == NULL && strcmp(group, "/") != 0) {
+        EPG_AUTO_FREE char *own = epg_format("%s%s", mount, group);
+        make_room(own);
     }
     for (;;) {
         EPG_AUTO_FREE char *place = epg_format("%s%s", mount, strcmp(group, "/") == 0 ? "" : group);
