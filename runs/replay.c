@@ -243,7 +243,8 @@ static epg_code replay_one(epg_replay *self, const recorded *what, const plan *p
                            epg_replay_visit *visit, void *context, epg_error *err)
 {
     EPG_AUTO_FREE epg_planned_episode *episodes = epg_alloc_array(what->count, sizeof *episodes);
-    EPG_AUTO_FREE const epg_episode_result **before = epg_alloc_array(what->count, sizeof *before);
+    EPG_AUTO_FREE const epg_episode_result **before =
+        epg_alloc_array(what->count, sizeof *before); /* NOLINT(bugprone-sizeof-expression): pointers are meant */
     const epg_config *config = &self->reading->history.config;
     size_t count = 0;
     for (size_t i = 0; i < what->count; i++) {

@@ -294,10 +294,13 @@ epg_code epg_pool_plan(epg_pool *pool, const char *split, uint64_t seed, uint64_
 {
     epg_pool_worker *worker = NULL;
     EPG_AUTO_BUFFER body = {0};
-    EPG_TRY(ready_worker(pool, &worker, err));
+    epg_code code = ready_worker(pool, &worker, err);
+    if (code != EPG_OK || worker == NULL) {
+        return code;
+    }
     epg_wire_put_plan(&body, split, seed, count);
     epg_episode_spec *specs = epg_alloc_array(count, sizeof *specs);
-    epg_code code = epg_pool_send(worker, EPG_WIRE_PLAN, epg_buffer_span(&body), err);
+    code = epg_pool_send(worker, EPG_WIRE_PLAN, epg_buffer_span(&body), err);
     if (code == EPG_OK) {
         code = take_plan(worker, specs, count, err);
     }
