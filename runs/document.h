@@ -8,7 +8,8 @@
 #define EPG_RUN_DOCUMENT_SCHEMA "evopolicygym/run-request/v1"
 #define EPG_RUN_HOST_SCHEMA "evopolicygym/run-host/v1"
 
-/* EPG_ERR_USAGE for a path or argument that is not UTF-8, which config.json can't hold: the Run could not be resumed. */
+/* EPG_ERR_USAGE for a path or argument that is not UTF-8, which config.json can't hold: the Run could not be resumed.
+ */
 epg_code epg_run_document_check(const epg_run_request *request, epg_error *err);
 
 /* RUN/config.json (0400): all that was asked for, no secret in it. */

@@ -65,7 +65,7 @@ void epg_json_put_null(epg_json_writer *writer, const char *key);
 void epg_json_put_bool(epg_json_writer *writer, const char *key, bool value);
 void epg_json_put_i64(epg_json_writer *writer, const char *key, int64_t value);
 void epg_json_put_u64(epg_json_writer *writer, const char *key, uint64_t value);
-void epg_json_put_double(epg_json_writer *writer, const char *key, double value);    /* finite */
+void epg_json_put_double(epg_json_writer *writer, const char *key, double value); /* finite */
 /* For what was computed from numbers of others: null where the result is not finite. */
 void epg_json_put_computed(epg_json_writer *writer, const char *key, double value);
 void epg_json_put_text(epg_json_writer *writer, const char *key, const char *value); /* NULL writes null */
