@@ -91,9 +91,9 @@ static void add_network(epg_agent_box *self)
     if (self->network.kind == EPG_NETWORK_PROXY) {
         epg_words_add(&self->box.outside, "--proxy");
         epg_words_add(&self->box.outside, self->network.host);
-        epg_words_addf(&self->box.outside, "%u", self->network.port);
+        epg_words_take(&self->box.outside, epg_format("%u", self->network.port));
         epg_words_add(&self->box.inside, "--proxy");
-        epg_words_addf(&self->box.inside, "%u", self->network.port);
+        epg_words_take(&self->box.inside, epg_format("%u", self->network.port));
     }
 }
 
@@ -120,7 +120,7 @@ static void make_environment(epg_agent_box *self, const char *const *given)
         }
     }
     for (size_t i = 0; proxy && i < EPG_COUNT(names); i++) {
-        epg_words_addf(&self->environment, "%s=http://127.0.0.1:%u", names[i], self->network.port);
+        epg_words_take(&self->environment, epg_format("%s=http://127.0.0.1:%u", names[i], self->network.port));
     }
 }
 
@@ -186,7 +186,7 @@ static void add_limit(epg_box *box, const char *name, uint64_t value)
     if (value > 0) {
         epg_words_add(&box->inside, "--limit");
         epg_words_add(&box->inside, name);
-        epg_words_addf(&box->inside, "%" PRIu64, value);
+        epg_words_take(&box->inside, epg_format("%" PRIu64, value));
     }
 }
 
@@ -199,7 +199,7 @@ static void add_limits(epg_agent_box *self)
     for (int i = 0; i < count; i++) {
         epg_box_add_fd(&self->box, joins[i], EPG_FD_JOIN + i);
         epg_words_add(&self->box.outside, "--join");
-        epg_words_addf(&self->box.outside, "%d", EPG_FD_JOIN + i);
+        epg_words_take(&self->box.outside, epg_format("%d", EPG_FD_JOIN + i));
     }
     add_limit(&self->box, "processes", limits->processes);
     add_limit(&self->box, "descriptors", limits->descriptors);

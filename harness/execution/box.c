@@ -8,7 +8,6 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,21 +19,16 @@
 #include "base/clock.h"
 #include "base/text.h"
 
-void epg_words_add(epg_words *words, const char *text)
+void epg_words_take(epg_words *words, char *text)
 {
     words->texts = epg_grow_array(words->texts, words->count + 2, sizeof *words->texts);
-    words->texts[words->count++] = epg_strdup(text);
+    words->texts[words->count++] = text;
     words->texts[words->count] = NULL;
 }
 
-void epg_words_addf(epg_words *words, const char *format, ...)
+void epg_words_add(epg_words *words, const char *text)
 {
-    char text[4096];
-    va_list arguments;
-    va_start(arguments, format);
-    (void)vsnprintf(text, sizeof text, format, arguments);
-    va_end(arguments);
-    epg_words_add(words, text);
+    epg_words_take(words, epg_strdup(text));
 }
 
 void epg_words_free(epg_words *words)
@@ -275,12 +269,12 @@ epg_code epg_box_open(epg_box *box, epg_box_role role, epg_error *err)
     epg_words_add(&box->argv, "outside");
     if (box->drop != 0) {
         epg_words_add(&box->outside, "--drop");
-        epg_words_addf(&box->outside, "%" PRIu32, box->drop);
+        epg_words_take(&box->outside, epg_format("%" PRIu32, box->drop));
     }
     epg_words_add(&box->inside, "--");
     epg_words_add(&box->inside, bwrap);
     epg_words_add(&box->inside, "--args");
-    epg_words_addf(&box->inside, "%d", EPG_FD_ARGUMENTS);
+    epg_words_take(&box->inside, epg_format("%d", EPG_FD_ARGUMENTS));
     epg_words_add(&box->inside, EPG_INSIDE_DIRECTORY "/" EPG_CONTAIN);
     epg_words_add(&box->inside, "inside");
     EPG_BOX_OPTION(box, "--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup");
@@ -353,7 +347,7 @@ static void add_inner_fds(epg_box *box, const epg_spawn *inner)
         epg_box_add_fd(box, open("/dev/null", O_RDWR | O_CLOEXEC), EPG_FD_STDERR);
     }
     epg_words_add(&box->inside, "--stderr");
-    epg_words_addf(&box->inside, "%d", EPG_FD_STDERR);
+    epg_words_take(&box->inside, epg_format("%d", EPG_FD_STDERR));
 }
 
 static void append_all(epg_words *to, const epg_words *from)

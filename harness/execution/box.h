@@ -14,7 +14,7 @@ typedef struct epg_words {
     size_t count;
 } epg_words;
 void epg_words_add(epg_words *words, const char *text); /* copies */
-void epg_words_addf(epg_words *words, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void epg_words_take(epg_words *words, char *text);      /* takes ownership */
 void epg_words_free(epg_words *words);
 
 typedef enum epg_box_role { EPG_BOX_POLICY, EPG_BOX_AGENT } epg_box_role;

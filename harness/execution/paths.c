@@ -127,7 +127,8 @@ epg_code epg_paths_follow(const char *path, epg_words *paths, char **real, epg_e
     char *end = realpath(path, NULL);
     if (end == NULL) {
         (void)epg_fail_errno(err, errno, "can't find '%.256s'", path);
-        return epg_fail_as(err, EPG_ERR_NOT_FOUND, "sandbox");
+        (void)epg_fail_as(err, EPG_ERR_NOT_FOUND, "sandbox");
+        return EPG_ERR_NOT_FOUND;
     }
     EPG_AUTO_FREE char *done = epg_strdup("");
     EPG_AUTO_FREE char *rest = epg_strdup(path);

@@ -67,7 +67,7 @@ static void add_limit(epg_box *box, const char *name, uint64_t value)
     if (value > 0) {
         epg_words_add(&box->inside, "--limit");
         epg_words_add(&box->inside, name);
-        epg_words_addf(&box->inside, "%" PRIu64, value);
+        epg_words_take(&box->inside, epg_format("%" PRIu64, value));
     }
 }
 
@@ -138,7 +138,7 @@ static void join_group(epg_box *box, const epg_guest_limits *limits, epg_ground 
     for (int i = 0; i < count; i++) {
         epg_box_add_fd(box, joins[i], EPG_FD_JOIN + i);
         epg_words_add(&box->outside, "--join");
-        epg_words_addf(&box->outside, "%d", EPG_FD_JOIN + i);
+        epg_words_take(&box->outside, epg_format("%d", EPG_FD_JOIN + i));
     }
 }
 

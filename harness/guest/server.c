@@ -125,7 +125,7 @@ static epg_code receive_answer(const epg_server *server, int cancel, int64_t dea
 
 epg_code epg_server_forked(epg_server *server, int cancel, int64_t deadline, pid_t *name, epg_error *err)
 {
-    uint8_t answer[PACKET];
+    uint8_t answer[PACKET] = {0};
     size_t size = 0;
     EPG_TRY(receive_answer(server, cancel, deadline, answer, &size, err));
     if (answer[0] == ANSWER_REFUSED) {
@@ -142,7 +142,7 @@ epg_code epg_server_forked(epg_server *server, int cancel, int64_t deadline, pid
 epg_code epg_server_reap(epg_server *server, pid_t name, int64_t deadline, epg_reaped *out, epg_error *err)
 {
     uint8_t request[5] = {REQUEST_REAP};
-    uint8_t answer[PACKET];
+    uint8_t answer[PACKET] = {0};
     size_t size = 0;
     struct iovec data = {request, sizeof request};
     struct msghdr message = {.msg_iov = &data, .msg_iovlen = 1};
