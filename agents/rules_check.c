@@ -64,6 +64,14 @@ static bool all_texts(const json_t *list)
     return json_is_array(list) && json_array_size(list) > 0;
 }
 
+static epg_code check_bool(const json_t *spec, const char *key, const char *place, epg_error *err)
+{
+    const json_t *value = json_object_get(spec, key);
+    return value == NULL || json_is_boolean(value)
+               ? EPG_OK
+               : epg_fail(err, EPG_ERR_INVALID, "%s.%s: is not true or false", place, key);
+}
+
 /* A value: a path, or an object that says how to come by it. */
 static epg_code check_value(const json_t *value, const char *place, epg_error *err)
 {
@@ -78,6 +86,7 @@ static epg_code check_value(const json_t *value, const char *place, epg_error *e
     if (sources != 1 || (path != NULL && !json_is_string(path)) || (first != NULL && !all_texts(first))) {
         return wrong(place, "needs a path, or one of \"path\", \"literal\" and \"first\"", err);
     }
+    EPG_TRY(check_bool(value, "json", place, err));
     return pattern != NULL ? check_pattern(pattern, place, err) : EPG_OK;
 }
 
@@ -130,14 +139,6 @@ static epg_code check_match(const json_t *match, const char *place, epg_error *e
         EPG_TRY(check_expected(expected, inner, err));
     }
     return EPG_OK;
-}
-
-static epg_code check_bool(const json_t *spec, const char *key, const char *place, epg_error *err)
-{
-    const json_t *value = json_object_get(spec, key);
-    return value == NULL || json_is_boolean(value)
-               ? EPG_OK
-               : epg_fail(err, EPG_ERR_INVALID, "%s.%s: is not true or false", place, key);
 }
 
 /* What each kind of event takes: values first, then what is not a value. */

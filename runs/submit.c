@@ -444,7 +444,9 @@ epg_code epg_run_serve(epg_run_state *self, epg_error *err)
     epg_gateway_request request;
     EPG_TRY(epg_run_evaluation_turn(self, err));
     while (epg_gateway_next(self->gateway, self->evaluation == NULL, &request)) {
-        epg_run_watch_request(self);
+        if (request.object != NULL) { /* noise is no work */
+            epg_run_watch_request(self);
+        }
         epg_code code = handle(self, &request, err);
         json_decref(request.object);
         EPG_TRY(code);

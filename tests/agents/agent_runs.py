@@ -73,8 +73,8 @@ class Result:
 
 def run_command(place, arguments):
     return [str(BUILD / "evopolicygym"), "run", str(place.run), "--benchmark", "cartpole", "--program",
-            str(SOURCE / "programs/examples/cartpole"), "--execution", "process", "--allow-unsafe-process",
-            "--episode-budget", "20", "--validation-episodes", "4", "--max-candidates", "1", "--assessment-episodes", "4",
+            str(SOURCE / "programs/examples/cartpole"),
+            *([] if "--execution" in arguments else ["--execution", "process", "--allow-unsafe-process"]), "--episode-budget", "20", "--validation-episodes", "4", "--max-candidates", "1", "--assessment-episodes", "4",
             "--progress", "plain", "--json", *arguments]
 
 

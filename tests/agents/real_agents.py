@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 
-from agent_runs import BUILD, HERE, Result, case, check_no_secret, check_nothing_left, conclude, environment_of, expect, \
+from agent_runs import BUILD, HERE, SOURCE, Result, case, check_no_secret, check_nothing_left, conclude, environment_of, expect, \
     expect_equal, processes_of, run_agent, run_command, skip
 
 CACHE = pathlib.Path(os.environ.get("EPG_AGENT_CLIS") or
@@ -106,9 +106,9 @@ def check_tool_calls(transcript):
     expect("# Your task" in results[calls[0]["id"]]["output"], "the task was not read")
 
 
-def success(place, agent):
+def success(place, agent, *more):
     with model(place) as address:
-        result = run_real(place, agent, address)
+        result = run_real(place, agent, address, *more)
     record = result.record()
     expect_equal(result.code, 0, "exit code (%s)" % result.err)
     expect_equal(record["terminal_reason"], "finished", "terminal reason")
@@ -199,12 +199,24 @@ FAILURES = [("401", "login", "user"), ("429", "rate_limit", "provider"), ("529",
             ("drop", "network", "provider"), ("quota", "quota", "user")]
 
 
+def has_sandbox():
+    """Whether a Policy can be contained here: the Host says so before it makes anything."""
+    done = subprocess.run([str(BUILD / "evopolicygym"), "evaluate", str(SOURCE / "programs/examples/cartpole"), "--benchmark",
+                           "cartpole", "--episodes", "1", "--execution", "sandbox"], stdin=subprocess.DEVNULL,
+                          stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
+    return done.returncode == 0
+
+
 def main():
     agent = sys.argv[1]
     if not (BIN / AGENTS[agent][0]).exists():
         skip("real " + agent, "not installed in %s; tests/agents/install-clis.sh installs it" % CACHE)
         conclude()
     case("%s: a whole Run" % agent, success, agent)
+    if has_sandbox():
+        case("%s: a whole Run in the sandbox" % agent, success, agent, "--execution", "sandbox")
+    else:
+        skip("%s in the sandbox" % agent, "there is none on this machine")
     for mode, kind, side in FAILURES:
         case("%s: %s" % (agent, mode), failure, agent, mode, kind, side)
     case("%s: a model that never answers" % agent, silence, agent)
