@@ -181,5 +181,5 @@ baseline 3 'does not do that' "cmd:$work/dice" --to "$work/none"
 
 # --- nothing is left ---
 [ -z "$(ls -A "$TMPDIR")" ] || fail "left behind: $(ls -A "$TMPDIR")"
-pgrep -f "$work|sleep 100[01]" >/dev/null && fail 'a process was left running'
+pgrep -f "$work|sleep 3157[01]" >/dev/null && fail 'a process was left running'
 exit "$failed"

@@ -47,8 +47,8 @@ class Broken:
             os.write(1, b"\0\0\0\5x0000")
         if what == "spawn":
             for _ in range(2):
-                subprocess.Popen(["sleep", "1000"])
-            subprocess.run(["sh", "-c", "setsid sleep 1001 >/dev/null 2>&1 &"], check=True)
+                subprocess.Popen(["sleep", "31570"])
+            subprocess.run(["sh", "-c", "setsid sleep 31571 >/dev/null 2>&1 &"], check=True)
         if what == "orphan":  # a child that holds everything open while its parent dies
             if os.fork() == 0:
                 hang()
@@ -80,7 +80,7 @@ class Broken:
     def make_environment(self, episode):
         self.trip("make")
         if self.at == "child" and self.child is None:
-            self.child = subprocess.Popen(["sh", "-c", "while :; do sleep 1000; done"])
+            self.child = subprocess.Popen(["sh", "-c", "while :; do sleep 31570; done"])
         return None if self.at == "wrong-make" else Environment(self)
 
     def feedback(self, records):
