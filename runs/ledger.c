@@ -115,7 +115,7 @@ static void format_line(epg_ledger *ledger, const char *event, const epg_field *
     for (size_t i = 0; i < count; i++) {
         sorted[OWN_FIELDS + i] = &fields[i];
     }
-    qsort(sorted, OWN_FIELDS + count, sizeof sorted[0], compare_fields);
+    qsort(sorted, OWN_FIELDS + count, sizeof sorted[0], compare_fields); /* NOLINT(bugprone-sizeof-expression) */
     epg_json_writer json;
     epg_buffer_clear(&ledger->line);
     epg_json_begin(&json, &ledger->line, 0);

@@ -92,7 +92,7 @@ static size_t count_marked(json_t *value)
 static bool only_our_marks(json_t *value, epg_span source, size_t marked)
 {
     static const char escaped_nul[] = "\\u0000";
-    return memmem(source.data, source.size, escaped_nul, sizeof escaped_nul - 1) == NULL ||
+    return source.data == NULL || memmem(source.data, source.size, escaped_nul, sizeof escaped_nul - 1) == NULL ||
            count_marked(value) <= marked;
 }
 

@@ -162,6 +162,7 @@ static epg_code ask_open(epg_external *self, uint8_t type, epg_span body, const 
                          epg_frame *frame, epg_error *err)
 {
     self->sequence++;
+    *frame = (epg_frame){0};
     EPG_TRY(epg_external_send(self, type, body, (epg_span){NULL, 0}, call, deadline, err));
     return epg_external_hear(self, call, deadline, frame, err);
 }

@@ -234,6 +234,7 @@ static epg_code replay_json(replaying *self, chosen which, const epg_replay_on *
     epg_json_put_text(&writer, "schema", SCHEMA);
     epg_json_end(&writer);
     epg_json_finish(&writer);
+    self->writer = NULL;
     return code == EPG_OK ? epg_cli_print(&out, err) : code;
 }
 
@@ -301,7 +302,7 @@ static epg_code replay(epg_options *options, bool *negative, epg_error *err)
     EPG_AUTO_CLOSE int signals = -1;
     epg_replay_on on = {0};
     epg_replay_setup setup;
-    chosen which;
+    chosen which = {0};
     bool fresh = epg_option_find(options, "on")->given;
     if (fresh) {
         EPG_TRY(parse_on(epg_option_find(options, "on")->value, &on, &split, err));
