@@ -14,7 +14,7 @@ print("|".join(sorted(words - {"agent"})))' "$EPG_SOURCE")
 [ -n "$names" ] || { echo 'no adapter was found'; exit 1; }
 
 check_providers() {
-    tree_files "$1" \( -name '*.c' -o -name '*.h' \) ! -path '*/tests/*' | xargs -0 -r grep -nIiwE -e "$names" -- /dev/null |
+    tree_files "$1" \( -name '*.c' -o -name '*.h' \) ! -path "$1/tests/*" | xargs -0 -r grep -nIiwE -e "$names" -- /dev/null |
         while IFS= read -r found; do
             breach "${found#"$1"/}"
         done

@@ -22,14 +22,14 @@ check_length() {
     while IFS= read -r -d '' path; do
         lines=$(wc -l <"$path")
         [ "$lines" -le $longest ] || breach "${path#"$1"/}: $lines lines; $longest at most, better under 600"
-    done < <(tree_files "$1" ! -path '*/data/*' \( -name '*.[ch]' -o -name '*.py' -o -name '*.sh' -o -name '*.md' \
+    done < <(tree_files "$1" ! -path "$1/*/data/*" \( -name '*.[ch]' -o -name '*.py' -o -name '*.sh' -o -name '*.md' \
         -o -name '*.txt' -o -perm -u+x \))
 }
 
 # Guests bring nothing but the standard library of CPython 3.9: no later syntax, no other import.
 check_python() {
     command -v python3 >/dev/null || return 0
-    tree_files "$1" -name '*.py' ! -path '*/data/*' | xargs -0 -r python3 -I -c '
+    tree_files "$1" -name '*.py' ! -path "$1/*/data/*" | xargs -0 -r python3 -I -c '
 import ast, sys
 ours = {"evopolicygym", "policy", "agent"}
 root = sys.argv[1]
