@@ -18,16 +18,18 @@ enum { EXIT_REFUSED = 1, EXIT_CLIENT = 2 };
 static const int64_t connect_ns = 30 * EPG_SECOND;
 static const int64_t send_ns = 30 * EPG_SECOND;
 
-static const char help[] =
-    "Speaks with the Host of this workspace. Commands are synchronous: wait for one to end before the next.\n"
-    "\n"
-    "  evopolicygym-session submit program --episodes SELECTOR   evaluate program/ on Episodes of the pool, e.g. "
-    "0,4:8\n"
-    "  evopolicygym-session finish ID [ID...]                    hand over candidates, best first, and end\n"
-    "  evopolicygym-session status                               what remains, and what runs now\n"
-    "  evopolicygym-session wait [ID]                            the result of a submit that was cut off\n"
-    "\n"
-    "Options:\n";
+static const char help[] = "Speaks with the Host of this workspace. Commands are synchronous: wait for one to\n"
+                           "end before the next.\n"
+                           "\n"
+                           "  evopolicygym-session submit program --episodes SELECTOR\n"
+                           "      evaluate program/ on Episodes of the pool, as in --episodes 0,4:8\n"
+                           "  evopolicygym-session finish ID [ID...]\n"
+                           "      hand over candidates and end: submission-000003, 3, best or last\n"
+                           "  evopolicygym-session status\n"
+                           "      what remains, and what runs now\n"
+                           "  evopolicygym-session wait [ID]\n"
+                           "      the result of a submit that was cut off\n"
+                           "\n";
 
 /* --- What went wrong, told --- */
 

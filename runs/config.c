@@ -52,33 +52,44 @@ static const member members[] = {
     {"max_tokens", GROUP_NONE, MEMBER_CAP, AT(max_tokens)},
 };
 
-#define VALUE(flag, word, text)                                                                                        \
+#define VALUE(flag, word, heading, text)                                                                               \
     {                                                                                                                  \
-        .name = (flag), .kind = EPG_OPTION_VALUE, .value_name = (word), .help = (text)                                 \
+        .name = (flag), .kind = EPG_OPTION_VALUE, .value_name = (word), .group = (heading), .help = (text)             \
     }
+#define BUDGET "Budget"
+#define MEASUREMENT "Hidden Validation and held-out Assessment"
 const epg_option epg_config_options[] = {
-    VALUE("split", "NAME", "split that the training pool is drawn from (train)"),
-    VALUE("episode-budget", "N", "Episodes that the Agent may spend in all (1000)"),
-    VALUE("max-submissions", "N", "submissions that the Agent may make (the budget)"),
-    VALUE("episode-pool-size", "N", "distinct training Episodes (the budget)"),
-    VALUE("max-episodes-per-submission", "N", "most Episodes in one submission (no cap)"),
-    VALUE("finish-budget-policy", "POLICY", "allow_early, or require_budget_exhaustion (allow_early)"),
-    VALUE("bulk-retention-bytes", "N", "bulk artifacts kept, in both copies together (1 GiB)"),
-    VALUE("validation-split", "NAME", "split for Validation (validation)"),
-    VALUE("validation-episodes", "N", "validate each candidate on N Episodes (no Validation)"),
-    VALUE("max-candidates", "N", "submissions that finish may name (3 with Validation)"),
-    VALUE("assessment-split", "NAME", "split for Assessment (test)"),
-    VALUE("assessment-episodes", "N", "assess the selected Program on N Episodes (no Assessment)"),
-    VALUE("seed", "N", "seed of the Run, 0 to 2^64-1 (0)"),
-    VALUE("episode-timeout", "SECONDS", "time that the Policy may take in one Episode (30)"),
-    VALUE("agent-timeout", "SECONDS", "time that the Agent may take (3600)"),
-    VALUE("agent-grace", "SECONDS", "time for the Agent to end its turn after finish (30)"),
-    VALUE("agent-idle", "SECONDS", "end an Agent that does nothing for so long (no limit)"),
-    VALUE("agent-start-retries", "N", "start the Agent again when its provider failed before\nanything was spent (0)"),
-    VALUE("max-cost", "USD", "end the Agent when it reports a higher cost (no limit)"),
-    VALUE("max-tokens", "N", "end the Agent when it reports more tokens (no limit)"),
-    {.name = "no-validation", .kind = EPG_OPTION_FLAG, .help = "turn off what --config or --like turned on"},
-    {.name = "no-assessment", .kind = EPG_OPTION_FLAG, .help = "turn off what --config or --like turned on"},
+    VALUE("split", "NAME", BUDGET, "split that the training Episodes are drawn from (default train)"),
+    VALUE("episode-budget", "N", BUDGET, "Episodes that the Agent may spend in all (default 1000)"),
+    VALUE("max-submissions", "N", BUDGET, "submissions that the Agent may make (default: the budget)"),
+    VALUE("episode-pool-size", "N", BUDGET, "distinct training Episodes (default: the budget)"),
+    VALUE("max-episodes-per-submission", "N", BUDGET, "most Episodes in one submission (no cap)"),
+    VALUE("finish-budget-policy", "POLICY", BUDGET,
+          "allow_early, or require_budget_exhaustion: finish only when the budget is spent (default allow_early)"),
+    VALUE("bulk-retention-bytes", "N", "How to evaluate",
+          "bulk artifacts kept, in both copies together (default 1 GiB)"),
+    VALUE("validation-split", "NAME", MEASUREMENT, "split for Validation (default validation)"),
+    VALUE("validation-episodes", "N", MEASUREMENT, "validate each candidate on N Episodes (no Validation)"),
+    VALUE("max-candidates", "N", MEASUREMENT, "submissions that finish may name (default 3 with Validation, else 1)"),
+    VALUE("assessment-split", "NAME", MEASUREMENT, "split for Assessment (default test)"),
+    VALUE("assessment-episodes", "N", MEASUREMENT, "assess the selected Program on N Episodes (no Assessment)"),
+    VALUE("seed", "N", "What to run", "seed of the Run, 0 to 2^64-1 (default 0)"),
+    VALUE("episode-timeout", "SECONDS", "How to evaluate", "time that the Policy may take in one Episode (default 30)"),
+    VALUE("agent-timeout", "SECONDS", BUDGET, "time that the Agent may take (default 3600)"),
+    VALUE("agent-grace", "SECONDS", BUDGET, "time for the Agent to end its turn after finish (default 30)"),
+    VALUE("agent-idle", "SECONDS", BUDGET, "end an Agent that does nothing for so long (no limit)"),
+    VALUE("agent-start-retries", "N", BUDGET,
+          "start the Agent again when its provider failed before anything was spent (default 0)"),
+    VALUE("max-cost", "USD", BUDGET, "end the Agent when it reports a higher cost (no limit)"),
+    VALUE("max-tokens", "N", BUDGET, "end the Agent when it reports more tokens (no limit)"),
+    {.name = "no-validation",
+     .kind = EPG_OPTION_FLAG,
+     .group = MEASUREMENT,
+     .help = "turn off what --config or --like turned on"},
+    {.name = "no-assessment",
+     .kind = EPG_OPTION_FLAG,
+     .group = MEASUREMENT,
+     .help = "turn off what --config or --like turned on"},
 };
 const size_t epg_config_option_count = EPG_COUNT(epg_config_options);
 _Static_assert(EPG_COUNT(epg_config_options) == EPG_COUNT(members) + 2, "a flag for every member, and two switches");

@@ -175,33 +175,53 @@ void epg_option_default(epg_options *options, const char *name, const char *valu
     }
 }
 
+static void option_help(const epg_option *option, epg_buffer *out)
+{
+    enum { COLUMN = 28 };
+    size_t start = out->size;
+    if (option->short_name != 0) {
+        (void)epg_buffer_format(out, "  -%c, --%s", option->short_name, option->name);
+    } else {
+        (void)epg_buffer_format(out, "  --%s", option->name);
+    }
+    if (option->kind != EPG_OPTION_FLAG) {
+        (void)epg_buffer_format(out, " %s", option->value_name != NULL ? option->value_name : "VALUE");
+    }
+    size_t width = out->size - start;
+    if (width + 2 > COLUMN) {
+        (void)epg_buffer_byte(out, '\n');
+        width = 0;
+    }
+    (void)epg_buffer_format(out, "%*s", (int)(COLUMN - width), "");
+    epg_fill_text(option->help, COLUMN, COLUMN, out);
+}
+
+static const char *group_of(const epg_options *options, size_t at)
+{
+    for (size_t i = at + 1; i-- > 0;) {
+        if (options->table[i].group != NULL) {
+            return options->table[i].group;
+        }
+    }
+    return "Options";
+}
+
 void epg_options_help(const epg_options *options, epg_buffer *out)
 {
-    enum { COLUMN = 30 };
-    for (size_t i = 0; i < options->count; i++) {
-        const epg_option *option = &options->table[i];
-        if (option->help == NULL) {
+    EPG_AUTO_FREE bool *told = epg_alloc_array(options->count, sizeof *told);
+    const char *gap = "";
+    for (size_t first = 0; first < options->count; first++) {
+        if (told[first] || options->table[first].help == NULL) {
             continue;
         }
-        size_t start = out->size;
-        if (option->short_name != 0) {
-            (void)epg_buffer_format(out, "  -%c, --%s", option->short_name, option->name);
-        } else {
-            (void)epg_buffer_format(out, "  --%s", option->name);
-        }
-        if (option->kind != EPG_OPTION_FLAG) {
-            (void)epg_buffer_format(out, " %s", option->value_name != NULL ? option->value_name : "VALUE");
-        }
-        size_t width = out->size - start;
-        if (width + 2 > COLUMN) {
-            (void)epg_buffer_byte(out, '\n');
-            width = 0;
-        }
-        for (const char *line = option->help; line != NULL;) {
-            size_t size = strcspn(line, "\n");
-            (void)epg_buffer_format(out, "%*s%.*s\n", (int)(COLUMN - width), "", (int)size, line);
-            width = 0;
-            line = line[size] == '\n' ? line + size + 1 : NULL;
+        const char *group = group_of(options, first);
+        (void)epg_buffer_format(out, "%s%s:\n", gap, group);
+        gap = "\n";
+        for (size_t i = first; i < options->count; i++) {
+            if (options->table[i].help != NULL && strcmp(group_of(options, i), group) == 0) {
+                option_help(&options->table[i], out);
+                told[i] = true;
+            }
         }
     }
 }

@@ -19,7 +19,8 @@ typedef struct epg_option {
     char short_name;  /* 0: none */
     epg_option_kind kind;
     const char *value_name; /* for help: "N", "DIR" */
-    const char *help;       /* may hold newlines; NULL hides the option */
+    const char *help;       /* filled into lines by epg_options_help; NULL hides the option */
+    const char *group; /* heading in help that this option and those after it stand under; NULL: as the one before */
     /* results, set by epg_options_parse; values borrow from argv */
     bool given;
     const char *value;   /* VALUE: the text */
@@ -40,7 +41,9 @@ typedef struct epg_options {
 epg_code epg_options_parse(epg_options *options, int argc, char *const argv[], epg_error *err);
 void epg_options_free(epg_options *options);
 epg_option *epg_option_find(epg_options *options, const char *name); /* aborts on a name not in the table */
-void epg_options_help(const epg_options *options, epg_buffer *out);  /* the "Options:" lines of --help */
+/* The option lines of --help, within 80 columns: under "Options:", or group by group under their headings, in the order
+ * in which the table first names them. */
+void epg_options_help(const epg_options *options, epg_buffer *out);
 
 /* Makes an option that was not given stand as if given with `value` (borrowed; NULL does nothing). */
 void epg_option_default(epg_options *options, const char *name, const char *value);

@@ -189,6 +189,25 @@ char *epg_printable(const char *text, size_t size)
     return epg_buffer_take_text(&out);
 }
 
+void epg_fill_text(const char *text, size_t column, size_t indent, epg_buffer *out)
+{
+    enum { WIDTH = 80 };
+    bool begun = false; /* a word stands in this line */
+    for (text += strspn(text, " \n"); *text != '\0'; text += strspn(text, " \n")) {
+        size_t size = strcspn(text, " \n");
+        if (begun && column + 1 + size > WIDTH) {
+            (void)epg_buffer_format(out, "\n%*s", (int)indent, "");
+            column = indent;
+            begun = false;
+        }
+        (void)epg_buffer_format(out, "%s%.*s", begun ? " " : "", (int)size, text);
+        column += begun + size;
+        begun = true;
+        text += size;
+    }
+    (void)epg_buffer_byte(out, '\n');
+}
+
 char *epg_duration_text(int64_t ns)
 {
     double seconds = (double)ns / 1e9;

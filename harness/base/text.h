@@ -27,6 +27,11 @@ bool epg_ends_with(const char *text, const char *suffix);
 /* A text made safe to print in one line on a terminal: control bytes and invalid UTF-8 become \xNN. Caller frees. */
 char *epg_printable(const char *text, size_t size);
 
+/* Adds `text` word by word, filled into lines of at most 80 columns and ended by a newline: the first goes on at
+ * `column`, where the buffer's last line stands, those after it are indented by `indent`. Every run of blanks and
+ * newlines in `text` is one space. */
+void epg_fill_text(const char *text, size_t column, size_t indent, epg_buffer *out);
+
 /* "1.5 s", "320 ms", "2 min 3 s" for people. Caller frees. */
 char *epg_duration_text(int64_t ns);
 

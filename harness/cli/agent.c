@@ -280,7 +280,7 @@ static epg_code do_check(epg_cli_agent *agent, bool as_json, bool *negative, epg
 
 static epg_code answer(epg_options *options, bool *negative, epg_error *err)
 {
-    static const char *const actions[] = {"check", "list", "show"};
+    static const char *const actions[] = {"list", "show", "check"};
     const char *action = options->operand_count > 0 ? options->operands[0] : "";
     bool as_json = epg_option_find(options, "json")->given;
     if (strcmp(action, "list") == 0) {
@@ -289,11 +289,9 @@ static epg_code answer(epg_options *options, bool *negative, epg_error *err)
     }
     bool show = strcmp(action, "show") == 0;
     if (!show && strcmp(action, "check") != 0) {
-        EPG_AUTO_FREE char *shown = epg_printable(action, strlen(action));
-        const char *nearest = epg_nearest_word(action, actions, EPG_COUNT(actions));
-        return epg_fail(err, EPG_ERR_USAGE, "say what to do: agent list, agent show NAME or agent check NAME%s%s%s%s",
-                        *action != '\0' ? ", not " : "", shown, nearest != NULL ? "; did you mean " : "",
-                        nearest != NULL ? nearest : "");
+        return *action != '\0'
+                   ? epg_cli_no_command("agent", action, actions, EPG_COUNT(actions), err)
+                   : epg_fail(err, EPG_ERR_USAGE, "say what to do: agent list, agent show NAME or agent check NAME");
     }
     bool has_file = epg_option_find(options, "agent-file")->given;
     if (options->operand_count != (has_file ? 1U : 2U)) {
@@ -316,7 +314,7 @@ epg_code epg_cmd_agent(int argc, char **argv, bool *negative, epg_error *err)
 {
     epg_option table[] = {
         EPG_CLI_AGENT_OPTIONS,
-        {.name = "json", .kind = EPG_OPTION_FLAG, .help = "print one JSON document and nothing else on stdout"},
+        {.name = "json", .kind = EPG_OPTION_FLAG, .help = "one JSON document on standard output"},
         EPG_CLI_HELP,
     };
     epg_options options = {.table = table, .count = EPG_COUNT(table)};

@@ -6,32 +6,28 @@
 #include "base/options.h"
 
 #define EPG_CLI_AGENT_OPTIONS                                                                                          \
-    {.name = "agent-file",                                                                                             \
-     .kind = EPG_OPTION_VALUE,                                                                                         \
-     .value_name = "FILE",                                                                                             \
-     .help = "an agent described in a file of your own (docs/adapters.md)"},                                           \
-        {.name = "model",                                                                                              \
-         .short_name = 'm',                                                                                            \
-         .kind = EPG_OPTION_VALUE,                                                                                     \
-         .value_name = "MODEL",                                                                                        \
-         .help = "the model to use"},                                                                                  \
+    {.name = "model", .short_name = 'm', .kind = EPG_OPTION_VALUE, .value_name = "MODEL", .help = "the model to use"}, \
         {.name = "effort", .kind = EPG_OPTION_VALUE, .value_name = "LEVEL", .help = "how hard the model is to think"}, \
         {.name = "agent-option",                                                                                       \
          .kind = EPG_OPTION_LIST,                                                                                      \
          .value_name = "NAME=VALUE",                                                                                   \
-         .help = "another option of the agent's ('agent show NAME' lists them); may be repeated"},                     \
+         .help = "another option of the Agent's ('evopolicygym agent show NAME' lists them); repeatable"},             \
+        {.name = "agent-file",                                                                                         \
+         .kind = EPG_OPTION_VALUE,                                                                                     \
+         .value_name = "FILE",                                                                                         \
+         .help = "an Agent described in a file of your own (docs/adapters.md)"},                                       \
         {.name = "agent-executable",                                                                                   \
          .kind = EPG_OPTION_VALUE,                                                                                     \
          .value_name = "PATH",                                                                                         \
-         .help = "the agent's program, where it is not in PATH"},                                                      \
+         .help = "the Agent's program, where it is not in PATH"},                                                      \
         {.name = "agent-task",                                                                                         \
          .kind = EPG_OPTION_VALUE,                                                                                     \
          .value_name = "WAY",                                                                                          \
-         .help = "how the task reaches the agent: argument, stdin or file (as it\ncan)"},                              \
+         .help = "how the task reaches the Agent: argument, stdin or file (default: as the Agent can)"},               \
     {                                                                                                                  \
         .name = "agent-home", .kind = EPG_OPTION_VALUE, .value_name = "DIR",                                           \
-        .help = "a home directory whose login of the agent is copied into the Run's private one;\n"                    \
-                "'shared': no private home, the agent uses your own"                                                   \
+        .help = "a home directory whose login of the Agent is copied into the Run's private one; 'shared': no "        \
+                "private home, the Agent uses your own"                                                                \
     }
 
 /* Owned; zeroed is empty. */

@@ -82,7 +82,7 @@ epg_code epg_benchmark_run_baseline(int argc, char **argv, bool *negative, epg_e
                           "Usage: evopolicygym benchmark baseline SPEC --to DIR\n\nWrites the Benchmark's baseline "
                           "Program, from which an Agent or you can begin, to a new directory.",
                           "  evopolicygym benchmark baseline cartpole --to program\n"
-                          "  evopolicygym benchmark baseline python:my_benchmark:make_benchmark --to program\n",
+                          "  evopolicygym benchmark baseline python:my_benchmark:make --to program\n",
                           &done, err));
     if (done) {
         return EPG_OK;

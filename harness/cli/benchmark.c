@@ -19,7 +19,7 @@ static const char usage[] =
     "Commands:\n"
     "  list         the built-in Benchmarks and their parameters\n"
     "  show SPEC    what a Benchmark says of itself: spaces, parameters, ends, score\n"
-    "  check SPEC   play Episodes twice and look for faults (exit 1 when one is found)\n"
+    "  check SPEC   play Episodes twice and look for faults (exit 1: found one)\n"
     "  baseline SPEC --to DIR\n               write the Benchmark's baseline Program, to begin with\n\n"
     "'evopolicygym benchmark COMMAND --help' teaches each.";
 
@@ -355,9 +355,5 @@ epg_code epg_cmd_benchmark(int argc, char **argv, bool *negative, epg_error *err
             return commands[i].run(argc - 1, argv + 1, negative, err);
         }
     }
-    EPG_AUTO_FREE char *shown = epg_printable(name, strnlen(name, 100));
-    const char *nearest = epg_nearest_word(name, known, EPG_COUNT(commands));
-    return epg_fail(err, EPG_ERR_USAGE, "benchmark has no command \"%s\"; %s%s", shown,
-                    nearest == NULL ? "there are list, show, check and baseline" : "did you mean ",
-                    nearest == NULL ? "" : nearest);
+    return epg_cli_no_command("benchmark", name, known, EPG_COUNT(commands), err);
 }

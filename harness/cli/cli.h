@@ -17,7 +17,7 @@ typedef epg_code epg_command_run(int argc, char **argv, bool *negative, epg_erro
 
 typedef struct epg_command {
     const char *name;
-    const char *summary; /* one line; NULL hides it from the list (worker, monitor) */
+    const char *summary; /* one line */
     epg_command_run *run;
 } epg_command;
 
@@ -48,6 +48,10 @@ epg_code epg_cli_parse(epg_options *options, int argc, char **argv, const char *
     {                                                                                                                  \
         .name = "help", .short_name = 'h', .kind = EPG_OPTION_FLAG, .help = "print this help"                          \
     }
+
+/* USAGE: `word` is none of the commands of `group` ("benchmark"), and which is meant, or which there are. */
+epg_code epg_cli_no_command(const char *group, const char *word, const char *const *known, size_t count,
+                            epg_error *err);
 
 /* Writes a whole buffer to stdout; IO when it can't (a full disk, a closed pipe). */
 epg_code epg_cli_print(const epg_buffer *text, epg_error *err);

@@ -15,14 +15,19 @@
 
 static const char usage[] =
     "Usage: evopolicygym evaluate PROGRAM --benchmark SPEC [OPTIONS]\n\n"
-    "Evaluates the Program in the directory PROGRAM over Episodes 0 to N-1 of a split, each with a\n"
-    "fresh Environment and a fresh Policy process. The same seed gives the same Episodes.\n"
-    "PROGRAM may be a submission of a Run too: RUN:submission-000003, RUN:best, RUN:final, RUN:initial.";
-static const char examples[] =
-    "  evopolicygym evaluate programs/examples/cartpole --benchmark cartpole --episodes 100 --seed 42\n"
-    "  evopolicygym evaluate my-program -b cartpole -n 20 --json > result.json\n"
-    "  evopolicygym evaluate out/first:best -b cartpole -n 100 --seed 42\n"
-    "  evopolicygym evaluate my-program -b cartpole --execution process --allow-unsafe-process\n";
+    "Evaluates the Program in the directory PROGRAM over Episodes 0 to N-1 of a split, each with a fresh\n"
+    "Environment and a fresh Policy process. The same seed gives the same Episodes. PROGRAM may be a submission of a\n"
+    "Run too: RUN:submission-000003, RUN:best, RUN:final, RUN:initial.\n\n"
+    "Failed Episodes are part of the result. When every one of them fails, the exit code is 1.";
+static const char examples[] = "  # How good is it?\n"
+                               "  evopolicygym evaluate programs/examples/cartpole -b cartpole -n 100 --seed 42\n\n"
+                               "  # Every Episode, for machines.\n"
+                               "  evopolicygym evaluate my-program -b cartpole -n 20 --json > result.json\n\n"
+                               "  # A Program out of a Run's history, on another split.\n"
+                               "  evopolicygym evaluate out/first:best -b cartpole --split test -n 200\n\n"
+                               "  # Code that you trust, on a machine that can't contain.\n"
+                               "  evopolicygym evaluate my-program -b cartpole \\\n"
+                               "      --execution process --allow-unsafe-process\n";
 
 typedef struct evaluate_request {
     const char *program;
@@ -230,15 +235,21 @@ epg_code epg_cmd_evaluate(int argc, char **argv, bool *negative, epg_error *err)
 {
     (void)negative;
     epg_option table[] = {
-        EPG_SETUP_OPTIONS,
-        {.name = "episodes", .short_name = 'n', .kind = EPG_OPTION_VALUE, .value_name = "N", .help = "how many (100)"},
-        {.name = "seed", .kind = EPG_OPTION_VALUE, .value_name = "N", .help = "of the plan (0)"},
-        {.name = "split", .kind = EPG_OPTION_VALUE, .value_name = "NAME", .help = "of the Benchmark (train)"},
+        EPG_SETUP_BENCHMARK,
+        {.name = "episodes",
+         .short_name = 'n',
+         .kind = EPG_OPTION_VALUE,
+         .value_name = "N",
+         .help = "how many (default 100)"},
+        {.name = "seed", .kind = EPG_OPTION_VALUE, .value_name = "N", .help = "of the plan (default 0)"},
+        {.name = "split", .kind = EPG_OPTION_VALUE, .value_name = "NAME", .help = "of the Benchmark (default train)"},
+        EPG_SETUP_EVALUATION,
         {.name = "episode-timeout",
          .kind = EPG_OPTION_VALUE,
          .value_name = "SECONDS",
-         .help = "the Policy's time in one Episode (30)"},
-        {.name = "json", .kind = EPG_OPTION_FLAG, .help = "one JSON document on standard output"},
+         .help = "time that the Policy may take in one Episode (default 30)"},
+        EPG_SETUP_CONTAINMENT,
+        {.name = "json", .kind = EPG_OPTION_FLAG, .group = "Output", .help = "one JSON document on standard output"},
         {.name = "quiet", .short_name = 'q', .kind = EPG_OPTION_FLAG, .help = "no progress line"},
         EPG_CLI_HELP,
     };

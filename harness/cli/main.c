@@ -10,86 +10,105 @@
 static epg_command_run cmd_version;
 static epg_command_run cmd_help;
 
-static const epg_command commands[] = {
-    {"agent", "tell which agents there are, what would be run, and what is missing for it", epg_cmd_agent},
-    {"benchmark", "list, show and check Benchmarks", epg_cmd_benchmark},
-    {"checkout", "write a submission's Program into a directory", epg_cmd_checkout},
-    {"compare", "rank Runs of one Benchmark by held-out score", epg_cmd_compare},
-    {"diff", "tell what changed from one submission to another", epg_cmd_diff},
-    {"doctor", "tell what works on this machine, what does not, and what to do", epg_cmd_doctor},
-    {"evaluate", "evaluate a Program over a deterministic plan of Episodes", epg_cmd_evaluate},
-    {"export", "write a Run's trajectory for other tools", epg_cmd_export},
-    {"finish", "hand over candidates for a Run whose Agent did not", epg_cmd_finish},
-    {"help", NULL, cmd_help},
-    {"list", "tell the Runs below a directory", epg_cmd_list},
-    {"log", "tell what a Run submitted, one line a submission", epg_cmd_log},
-    {"replay", "evaluate a Run's snapshots again, and compare", epg_cmd_replay},
-    {"report", "write a page that shows Runs", epg_cmd_report},
-    {"resume", "go on with a Run that was cut off", epg_cmd_resume},
-    {"program", "tell what a snapshot of a Program's directory would be", epg_cmd_program},
-    {"run", "let an Agent improve a Program, and measure what came of it", epg_cmd_run},
-    {"show", "tell all about one submission of a Run", epg_cmd_show},
-    {"verify", "check a Run's record for what was changed after the fact", epg_cmd_verify},
-    {"version", "print the version", cmd_version},
+/* In the order of their use; a heading stands before the first of each group. */
+static const struct {
+    const char *heading;
+    epg_command command;
+} commands[] = {
+    {"Improve a Program", {"run", "let an Agent improve a Program, and measure what came of it", epg_cmd_run}},
+    {NULL, {"resume", "go on with a Run that was cut off", epg_cmd_resume}},
+    {NULL, {"finish", "hand over candidates for a Run whose Agent did not", epg_cmd_finish}},
+    {"Measure", {"evaluate", "evaluate a Program over a deterministic plan of Episodes", epg_cmd_evaluate}},
+    {NULL, {"replay", "evaluate a Run's snapshots again, and compare", epg_cmd_replay}},
+    {"Look at what came of it", {"list", "tell the Runs below a directory", epg_cmd_list}},
+    {NULL, {"log", "tell what a Run submitted, one line a submission", epg_cmd_log}},
+    {NULL, {"show", "tell all about one submission of a Run", epg_cmd_show}},
+    {NULL, {"diff", "tell what changed from one submission to another", epg_cmd_diff}},
+    {NULL, {"compare", "rank Runs of one Benchmark by held-out score", epg_cmd_compare}},
+    {NULL, {"report", "write a page that shows Runs", epg_cmd_report}},
+    {NULL, {"checkout", "write a submission's Program into a directory", epg_cmd_checkout}},
+    {NULL, {"export", "write a Run's trajectory for other tools", epg_cmd_export}},
+    {NULL, {"verify", "check a Run's record for what was changed after the fact", epg_cmd_verify}},
+    {"What there is to work with", {"doctor", "tell what works on this machine, and what to do", epg_cmd_doctor}},
+    {NULL, {"agent", "tell which Agents there are, and what is missing for one", epg_cmd_agent}},
+    {NULL, {"benchmark", "list, show and check Benchmarks", epg_cmd_benchmark}},
+    {NULL, {"program", "tell what a snapshot of a Program's directory would be", epg_cmd_program}},
+    {NULL, {"help", "print this, or the help of a command", cmd_help}},
+    {NULL, {"version", "print the version", cmd_version}},
 };
 
 static void print_commands(FILE *to)
 {
-    (void)fputs("EvoPolicyGym: the Host on which coding agents improve programs under honest measurement\n\n"
-                "Usage: evopolicygym COMMAND [ARGUMENTS]\n\nCommands:\n",
+    (void)fputs("EvoPolicyGym: the Host on which coding agents improve programs under honest\nmeasurement\n\n"
+                "Usage: evopolicygym COMMAND [ARGUMENTS]\n",
                 to);
     for (size_t i = 0; i < EPG_COUNT(commands); i++) {
-        if (commands[i].summary != NULL) {
-            (void)fprintf(to, "  %-12s %s\n", commands[i].name, commands[i].summary);
+        if (commands[i].heading != NULL) {
+            (void)fprintf(to, "\n%s:\n", commands[i].heading);
         }
+        (void)fprintf(to, "  %-12s %s\n", commands[i].command.name, commands[i].command.summary);
     }
-    (void)fputs("\n'evopolicygym COMMAND --help' teaches a command with examples.\n", to);
-}
-
-static epg_code cmd_help(int argc, char **argv, bool *negative, epg_error *err)
-{
-    (void)argc;
-    (void)argv;
-    (void)negative;
-    (void)err;
-    print_commands(stdout);
-    return EPG_OK;
-}
-
-static epg_code cmd_version(int argc, char **argv, bool *negative, epg_error *err)
-{
-    (void)argc;
-    (void)argv;
-    (void)negative;
-    (void)err;
-    (void)puts("evopolicygym " EPG_VERSION);
-    return EPG_OK;
+    (void)fputs("\n'evopolicygym COMMAND --help' teaches a command with examples. To begin with:\n"
+                "  evopolicygym run --help\n",
+                to);
 }
 
 static const epg_command *find_command(const char *name)
 {
     for (size_t i = 0; i < EPG_COUNT(commands); i++) {
-        if (strcmp(commands[i].name, name) == 0) {
-            return &commands[i];
+        if (strcmp(commands[i].command.name, name) == 0) {
+            return &commands[i].command;
         }
     }
     return NULL;
 }
 
-static int unknown_command(const char *name)
+static epg_code unknown_command(const char *name, epg_error *err)
 {
     const char *known[EPG_COUNT(commands)];
     for (size_t i = 0; i < EPG_COUNT(commands); i++) {
-        known[i] = commands[i].name;
+        known[i] = commands[i].command.name;
     }
     const char *nearest = epg_nearest_word(name, known, EPG_COUNT(commands));
     EPG_AUTO_FREE char *shown = epg_printable(name, strlen(name));
-    if (nearest != NULL) {
-        (void)fprintf(stderr, "evopolicygym: no command \"%s\"; did you mean \"%s\"?\n", shown, nearest);
-    } else {
-        (void)fprintf(stderr, "evopolicygym: no command \"%s\"; 'evopolicygym help' lists them\n", shown);
+    return nearest != NULL ? epg_fail(err, EPG_ERR_USAGE, "no command \"%s\"; did you mean \"%s\"?", shown, nearest)
+                           : epg_fail(err, EPG_ERR_USAGE, "no command \"%s\"; 'evopolicygym help' lists them", shown);
+}
+
+/* `help COMMAND [WORD...]` is `COMMAND [WORD...] --help`. */
+static epg_code cmd_help(int argc, char **argv, bool *negative, epg_error *err)
+{
+    static char asked[] = "--help";
+    static char end_of_options[] = "--";
+    if (argc == 0 || strcmp(argv[0], "--help") == 0 || strcmp(argv[0], "-h") == 0 || strcmp(argv[0], "help") == 0) {
+        print_commands(stdout);
+        return EPG_OK;
     }
-    return epg_exit_code(EPG_ERR_USAGE);
+    const epg_command *command = find_command(argv[0]);
+    if (command == NULL) {
+        return unknown_command(argv[0], err);
+    }
+    EPG_AUTO_FREE char **words = epg_alloc_array((size_t)argc + 1, sizeof *words);
+    int count = 0;
+    for (int i = 1; i < argc && strcmp(argv[i], end_of_options) != 0; i++) {
+        words[count++] = argv[i];
+    }
+    words[count++] = asked;
+    return command->run(count, words, negative, err);
+}
+
+static epg_code cmd_version(int argc, char **argv, bool *negative, epg_error *err)
+{
+    (void)negative;
+    if (argc == 1 && (strcmp(argv[0], "--help") == 0 || strcmp(argv[0], "-h") == 0)) {
+        (void)puts("Usage: evopolicygym version\n\nPrints the version.");
+        return EPG_OK;
+    }
+    if (argc > 0) {
+        return epg_fail(err, EPG_ERR_USAGE, "version takes no argument");
+    }
+    (void)puts("evopolicygym " EPG_VERSION);
+    return EPG_OK;
 }
 
 int main(int argc, char **argv)
@@ -110,13 +129,10 @@ int main(int argc, char **argv)
     } else if (strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0) {
         name = "version";
     }
-    const epg_command *command = find_command(name);
-    if (command == NULL) {
-        return unknown_command(name);
-    }
     epg_error err = {.text = ""};
     bool negative = false;
-    epg_code code = command->run(argc - 2, argv + 2, &negative, &err);
+    const epg_command *command = find_command(name);
+    epg_code code = command != NULL ? command->run(argc - 2, argv + 2, &negative, &err) : unknown_command(name, &err);
     if (code == EPG_OK && (fflush(stdout) != 0 || ferror(stdout) != 0)) {
         code = epg_fail_errno(&err, errno, "can't write to standard output");
     }

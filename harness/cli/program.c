@@ -17,9 +17,11 @@ static const char usage[] =
     "Takes a snapshot of a Program's directory, as a submission does, and tells its digest, or all that is in it.\n"
     "Nothing is written. Left out are directories named .git and __pycache__, and files that end in .pyc.";
 
-static const char examples[] = "  evopolicygym program digest program/              the digest, alone on one line\n"
-                               "  evopolicygym program show program/                files, sizes and digest\n"
-                               "  evopolicygym program show --json program/ | jq .  the same for machines\n";
+static const char examples[] = "  # The digest, alone on one line.\n"
+                               "  evopolicygym program digest my-program\n\n"
+                               "  # Files, sizes and digest; the same for machines.\n"
+                               "  evopolicygym program show my-program\n"
+                               "  evopolicygym program show --json my-program | jq .\n";
 
 static epg_code read_limits(epg_options *options, epg_program_limits *limits, epg_error *err)
 {
@@ -84,8 +86,8 @@ static epg_code answer(epg_options *options, epg_error *err)
     }
     bool show = strcmp(options->operands[0], "show") == 0;
     if (!show && strcmp(options->operands[0], "digest") != 0) {
-        EPG_AUTO_FREE char *shown = epg_printable(options->operands[0], strlen(options->operands[0]));
-        return epg_fail(err, EPG_ERR_USAGE, "no command \"program %s\"; there are digest and show", shown);
+        static const char *const known[] = {"digest", "show"};
+        return epg_cli_no_command("program", options->operands[0], known, EPG_COUNT(known), err);
     }
     bool after_dashes = options->operand_count == 1 && options->rest_count == 1;
     if (!after_dashes && (options->operand_count != 2 || options->rest_count > 0)) {
@@ -113,7 +115,7 @@ epg_code epg_cmd_program(int argc, char **argv, bool *negative, epg_error *err)
 {
     (void)negative;
     epg_option table[] = {
-        {.name = "json", .kind = EPG_OPTION_FLAG, .help = "print one JSON document and nothing else on stdout"},
+        {.name = "json", .kind = EPG_OPTION_FLAG, .help = "one JSON document on standard output"},
         {.name = "max-files",
          .kind = EPG_OPTION_VALUE,
          .value_name = "N",

@@ -18,19 +18,28 @@
 #include "system/files.h"
 
 static const char usage[] =
-    "Usage: evopolicygym run RUN --benchmark SPEC --program DIR [OPTIONS] --agent NAME\n"
-    "       evopolicygym run RUN --benchmark SPEC --program DIR [OPTIONS] -- AGENT-COMMAND...\n\n"
+    "Usage: evopolicygym run RUN -b SPEC -p DIR --agent NAME [OPTIONS]\n"
+    "       evopolicygym run RUN -b SPEC -p DIR [OPTIONS] -- AGENT-COMMAND...\n"
+    "       evopolicygym run RUN --like OTHER-RUN [OPTIONS]\n\n"
     "Runs an Agent in a workspace of its own until it finishes, its time is over, or it ends; then selects on\n"
-    "hidden Validation, measures on held-out Assessment, and leaves the whole record in the new directory RUN.\n"
+    "hidden Validation, measures on held-out Assessment, and leaves the whole record in the new directory RUN.\n\n"
     "The Agent works in RUN/workspace; a word of its command that names a file from here (with a '/') is made\n"
-    "absolute. The task text reaches the command as {instructions} in an argument, or in workspace/instructions.md.";
-static const char examples[] =
-    "  evopolicygym run out/first --benchmark cartpole --program programs/examples/cartpole \\\n"
-    "      --episode-budget 60 --validation-episodes 20 --assessment-episodes 50 \\\n"
-    "      -- python3 agents/demo/demo_agent.py\n"
-    "  evopolicygym run out/again --like out/first --seed 7 --execution process --allow-unsafe-process\n"
-    "  evopolicygym run out/third -b cartpole -p my-program --agent NAME --model MODEL --effort high\n"
-    "  evopolicygym run out/second -b cartpole -p my-program -- my-agent --task '{instructions}'\n";
+    "absolute. The task text reaches the command as {instructions} in an argument, or in workspace/instructions.md.\n\n"
+    "Ctrl-C ends a Run early; 'evopolicygym resume RUN' goes on with it.";
+static const char examples[] = "  # An agent CLI that is installed and logged in; 'agent list' tells which are.\n"
+                               "  evopolicygym run out/first -b cartpole -p programs/examples/cartpole \\\n"
+                               "      --agent codex --model MODEL --episode-budget 200\n\n"
+                               "  # A command of your own, and the result measured: the three best submissions\n"
+                               "  # that it names are validated, and the winner is assessed on unseen Episodes.\n"
+                               "  evopolicygym run out/second -b cartpole -p programs/examples/cartpole \\\n"
+                               "      --episode-budget 60 --validation-episodes 20 --assessment-episodes 50 \\\n"
+                               "      -- python3 agents/demo/demo_agent.py\n\n"
+                               "  # A command that takes the task as an argument.\n"
+                               "  evopolicygym run out/third -b cartpole -p my-program \\\n"
+                               "      -- my-agent --task '{instructions}'\n\n"
+                               "  # The same again with another seed; begin with what another Run ended with.\n"
+                               "  evopolicygym run out/again --like out/second --seed 7\n"
+                               "  evopolicygym run out/more --like out/second -p out/second:final\n";
 
 enum { CONFIG_MAX = 1024 * 1024 };
 
@@ -296,45 +305,34 @@ static epg_code read_and_run(epg_options *options, bool *negative, epg_error *er
 
 epg_code epg_cmd_run(int argc, char **argv, bool *negative, epg_error *err)
 {
-    const epg_option own[] = {
-        EPG_SETUP_OPTIONS,
-        {.name = "agent",
-         .short_name = 'a',
-         .kind = EPG_OPTION_VALUE,
-         .value_name = "NAME",
-         .help =
-             "the Agent ('evopolicygym agent list' tells which there are); words\nafter -- are added to its command"},
-        EPG_CLI_AGENT_OPTIONS,
+    const epg_option first[] = {
+        EPG_SETUP_BENCHMARK,
         {.name = "program",
          .short_name = 'p',
          .kind = EPG_OPTION_VALUE,
          .value_name = "DIR",
-         .help = "the Program that the Agent starts from: a directory, or a submission of\n"
-                 "another Run, as out/first:best or out/first:submission-000003"},
-        {.name = "config",
-         .kind = EPG_OPTION_VALUE,
-         .value_name = "FILE",
-         .help = "JSON with the members that run.json records under \"config\"; flags\ngo before it"},
+         .help = "the Program that the Agent starts from: a directory, or a submission of another Run, as "
+                 "out/first:best or out/first:submission-000003"},
         {.name = "like",
          .kind = EPG_OPTION_VALUE,
          .value_name = "RUN",
-         .help = "all settings of another Run: Benchmark, Program, config, Agent;\nflags go before them"},
-        {.name = "agent-execution",
+         .help = "all settings of another Run: Benchmark, Program, config, Agent; options go before them"},
+        {.name = "config",
          .kind = EPG_OPTION_VALUE,
-         .value_name = "PROFILE",
-         .help = "what the Agent may touch: sandbox or process (as --execution)"},
-        {.name = "agent-network",
-         .kind = EPG_OPTION_VALUE,
-         .value_name = "NETWORK",
-         .help = "of a sandboxed Agent: none, host, or proxy=HOST:PORT\n(a command: none; an agent of --agent: host)"},
-        {.name = "agent-show",
-         .kind = EPG_OPTION_LIST,
-         .value_name = "PATH",
-         .help = "a file or directory that a sandboxed Agent sees, read-only;\nrepeatable"},
+         .value_name = "FILE",
+         .help = "JSON with the members that run.json records under \"config\"; options go before it"},
         {.name = "skill",
          .kind = EPG_OPTION_LIST,
          .value_name = "DIR",
          .help = "an Agent Skill to lay into the workspace; repeatable"},
+        {.name = "agent",
+         .short_name = 'a',
+         .kind = EPG_OPTION_VALUE,
+         .value_name = "NAME",
+         .group = "Agent",
+         .help = "the Agent ('evopolicygym agent list' tells which there are); words after -- are added to its "
+                 "command"},
+        EPG_CLI_AGENT_OPTIONS,
         {.name = "inherit",
          .kind = EPG_OPTION_LIST,
          .value_name = "NAME",
@@ -342,22 +340,41 @@ epg_code epg_cmd_run(int argc, char **argv, bool *negative, epg_error *err)
         {.name = "secret",
          .kind = EPG_OPTION_LIST,
          .value_name = "NAME",
-         .help = "an inherited variable whose value is kept out of all records;\nrepeatable"},
+         .help = "an inherited variable whose value is kept out of all records; repeatable"},
         {.name = "on-agent-exit",
          .kind = EPG_OPTION_VALUE,
          .value_name = "best=K",
          .help = "when the Agent ends without finish: hand over its K best"},
+    };
+    const epg_option last[] = {
+        EPG_SETUP_EVALUATION,
+        EPG_SETUP_CONTAINMENT,
+        {.name = "agent-execution",
+         .kind = EPG_OPTION_VALUE,
+         .value_name = "PROFILE",
+         .help = "what the Agent may touch: sandbox or process (default: as --execution)"},
+        {.name = "agent-network",
+         .kind = EPG_OPTION_VALUE,
+         .value_name = "NETWORK",
+         .help = "of a sandboxed Agent: none, host, or proxy=HOST:PORT (default: none for a command, host for an "
+                 "agent of --agent)"},
+        {.name = "agent-show",
+         .kind = EPG_OPTION_LIST,
+         .value_name = "PATH",
+         .help = "a file or directory that a sandboxed Agent sees, read-only; repeatable"},
         {.name = "progress",
          .kind = EPG_OPTION_VALUE,
          .value_name = "MODE",
-         .help = "auto, plain, json or none, on standard error"},
+         .group = "Output",
+         .help = "auto, plain, json or none, on standard error (default auto)"},
         {.name = "json", .kind = EPG_OPTION_FLAG, .help = "the outcome as one JSON document on standard output"},
         EPG_CLI_HELP,
     };
-    size_t count = EPG_COUNT(own) + epg_config_option_count;
+    size_t count = EPG_COUNT(first) + epg_config_option_count + EPG_COUNT(last);
     EPG_AUTO_FREE epg_option *table = epg_alloc_array(count, sizeof *table);
-    memcpy(table, own, sizeof own);
-    memcpy(table + EPG_COUNT(own), epg_config_options, epg_config_option_count * sizeof *table);
+    memcpy(table, first, sizeof first);
+    memcpy(table + EPG_COUNT(first), epg_config_options, epg_config_option_count * sizeof *table);
+    memcpy(table + EPG_COUNT(first) + epg_config_option_count, last, sizeof last);
     EPG_CLEANUP(epg_options_free) epg_options options = {.table = table, .count = count};
     bool done = false;
     EPG_TRY(epg_cli_parse(&options, argc, argv, usage, examples, &done, err));

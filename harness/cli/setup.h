@@ -7,37 +7,41 @@
 #include "evaluation/evaluation.h"
 
 /* Rows for a subcommand's option table. */
-#define EPG_SETUP_OPTIONS                                                                                              \
-    {.name = "benchmark",                                                                                              \
-     .short_name = 'b',                                                                                                \
+#define EPG_SETUP_BENCHMARK                                                                                            \
+    {                                                                                                                  \
+        .name = "benchmark", .short_name = 'b', .kind = EPG_OPTION_VALUE, .value_name = "SPEC",                        \
+        .group = "What to run",                                                                                        \
+        .help = "the Benchmark: a built-in name ('evopolicygym benchmark list'), with parameters as NAME?key=value; "  \
+                "or python:MODULE:FACTORY, cmd:COMMAND, lib:PATH (docs/benchmarks.md)"                                 \
+    }
+#define EPG_SETUP_EVALUATION                                                                                           \
+    {.name = "python",                                                                                                 \
      .kind = EPG_OPTION_VALUE,                                                                                         \
-     .value_name = "SPEC",                                                                                             \
-     .help = "the Benchmark: a built-in name, with parameters as NAME?key=value;\n"                                    \
-             "'evopolicygym benchmark list' lists them; or lib:PATH,\n"                                                \
-             "python:MODULE:FACTORY, cmd:COMMAND (docs/benchmarks.md)"},                                               \
-        {.name = "execution",                                                                                          \
-         .kind = EPG_OPTION_VALUE,                                                                                     \
-         .value_name = "PROFILE",                                                                                      \
-         .help = "what a Policy may touch: sandbox or process; never replaced by a\nlesser one"},                      \
-        {.name = "allow-unsafe-process",                                                                               \
-         .kind = EPG_OPTION_FLAG,                                                                                      \
-         .help = "acknowledge that --execution process contains nothing: Policies\nhave all your rights"},             \
-        {.name = "python",                                                                                             \
-         .kind = EPG_OPTION_VALUE,                                                                                     \
-         .value_name = "PATH",                                                                                         \
-         .help = "interpreter of the Policies (CPython 3.9 or newer; python3)"},                                       \
+     .value_name = "PATH",                                                                                             \
+     .group = "How to evaluate",                                                                                       \
+     .help = "interpreter of the Policies, CPython 3.9 or newer (default python3)"},                                   \
         {.name = "benchmark-python",                                                                                   \
          .kind = EPG_OPTION_VALUE,                                                                                     \
          .value_name = "PATH",                                                                                         \
-         .help = "interpreter of python: Benchmarks (as --python)"},                                                   \
+         .help = "interpreter of python: Benchmarks (default: as --python)"},                                          \
         {.name = "jobs",                                                                                               \
          .short_name = 'j',                                                                                            \
          .kind = EPG_OPTION_VALUE,                                                                                     \
          .value_name = "N",                                                                                            \
-         .help = "Episodes at a time (the processor cores); results do not depend\non it"},                            \
+         .help = "Episodes at a time; results do not depend on it (default: the processor's cores)"},                  \
     {                                                                                                                  \
         .name = "environment-timeout", .kind = EPG_OPTION_VALUE, .value_name = "SECONDS",                              \
-        .help = "limit on one call of the Environment (60)"                                                            \
+        .help = "limit on one call of the Environment (default 60)"                                                    \
+    }
+#define EPG_SETUP_CONTAINMENT                                                                                          \
+    {.name = "execution",                                                                                              \
+     .kind = EPG_OPTION_VALUE,                                                                                         \
+     .value_name = "PROFILE",                                                                                          \
+     .group = "Containment",                                                                                           \
+     .help = "what a Policy may touch: sandbox or process; never replaced by a lesser one (default sandbox)"},         \
+    {                                                                                                                  \
+        .name = "allow-unsafe-process", .kind = EPG_OPTION_FLAG,                                                       \
+        .help = "acknowledge that the profile process contains nothing: what runs in it has all your rights"           \
     }
 
 /* Owned texts behind an epg_pool_config. */

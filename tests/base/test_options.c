@@ -1,6 +1,7 @@
 #include <string.h>
 
 #include "base/options.h"
+#include "base/text.h"
 #include "support/support.h"
 
 static epg_option table[4];
@@ -90,6 +91,42 @@ START_TEST(numbers_out_of_range_are_refused)
 }
 END_TEST
 
+START_TEST(help_stands_under_headings_within_eighty_columns)
+{
+    epg_option rows[] = {
+        {.name = "model",
+         .short_name = 'm',
+         .kind = EPG_OPTION_VALUE,
+         .value_name = "NAME",
+         .help = "which\n model",
+         .group = "Agent"},
+        {.name = "hidden", .kind = EPG_OPTION_FLAG},
+        {.name = "budget",
+         .kind = EPG_OPTION_VALUE,
+         .group = "Budget",
+         .help = "a long text that has to go on in another line because it does not fit into the first one"},
+        {.name = "an-option-with-a-long-name", .kind = EPG_OPTION_FLAG, .help = "stands alone"},
+        {.name = "effort", .kind = EPG_OPTION_FLAG, .help = "how hard", .group = "Agent"},
+    };
+    const epg_options grouped = {.table = rows, .count = EPG_COUNT(rows)};
+    EPG_AUTO_BUFFER out = {0};
+    epg_options_help(&grouped, &out);
+    ck_assert_str_eq(epg_buffer_cstr(&out),
+                     "Agent:\n"
+                     "  -m, --model NAME          which model\n"
+                     "  --effort                  how hard\n"
+                     "\n"
+                     "Budget:\n"
+                     "  --budget VALUE            a long text that has to go on in another line\n"
+                     "                            because it does not fit into the first one\n"
+                     "  --an-option-with-a-long-name\n"
+                     "                            stands alone\n");
+    epg_buffer_clear(&out);
+    epg_options_help(&options, &out);
+    ck_assert_msg(epg_starts_with(epg_buffer_cstr(&out), "Options:\n  -n, --episodes N "), "%s", epg_buffer_cstr(&out));
+}
+END_TEST
+
 static Suite *options_suite(void)
 {
     Suite *suite = suite_create("base options");
@@ -99,6 +136,7 @@ static Suite *options_suite(void)
     tcase_add_test(tests, a_short_option_takes_its_value_joined_or_next);
     tcase_add_loop_test(tests, mistakes_are_told_in_one_line_that_says_what_to_do, 0, 6);
     tcase_add_test(tests, numbers_out_of_range_are_refused);
+    tcase_add_test(tests, help_stands_under_headings_within_eighty_columns);
     suite_add_tcase(suite, tests);
     return suite;
 }
