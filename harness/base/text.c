@@ -208,6 +208,25 @@ void epg_fill_text(const char *text, size_t column, size_t indent, epg_buffer *o
     (void)epg_buffer_byte(out, '\n');
 }
 
+char *epg_shell_word(const char *text)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:=@%+,";
+    if (*text != '\0' && text[strspn(text, plain)] == '\0') {
+        return epg_strdup(text);
+    }
+    EPG_AUTO_BUFFER out = {0};
+    (void)epg_buffer_byte(&out, '\'');
+    for (; *text != '\0'; text++) {
+        if (*text == '\'') {
+            (void)epg_buffer_text(&out, "'\\''");
+        } else {
+            (void)epg_buffer_byte(&out, (uint8_t)*text);
+        }
+    }
+    (void)epg_buffer_byte(&out, '\'');
+    return epg_buffer_take_text(&out);
+}
+
 char *epg_duration_text(int64_t ns)
 {
     double seconds = (double)ns / 1e9;

@@ -32,6 +32,9 @@ char *epg_printable(const char *text, size_t size);
  * newlines in `text` is one space. */
 void epg_fill_text(const char *text, size_t column, size_t indent, epg_buffer *out);
 
+/* A word as a POSIX shell reads it back: as it is, or in single quotes. Caller frees. */
+char *epg_shell_word(const char *text);
+
 /* "1.5 s", "320 ms", "2 min 3 s" for people. Caller frees. */
 char *epg_duration_text(int64_t ns);
 

@@ -1,9 +1,10 @@
 /* `evopolicygym compare`: Runs of one Benchmark, ranked by held-out score. */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/text.h"
 #include "cli/cli.h"
-#include "cli/shown.h"
+#include "cli/table.h"
 #include "runs/compare.h"
 
 #define SCHEMA "evopolicygym/run-comparison/v1"
@@ -37,7 +38,7 @@ static char *agent_text(const char *provider, const char *model)
     return epg_printable(text, strlen(text));
 }
 
-static void put_run(epg_shown *out, const epg_comparison *comparison, size_t at)
+static void add_run(epg_table *table, const epg_comparison *comparison, size_t at)
 {
     const epg_compared *run = &comparison->runs[at];
     const epg_summary *summary = &run->summary;
@@ -45,34 +46,83 @@ static void put_run(epg_shown *out, const epg_comparison *comparison, size_t at)
     char number[EPG_SHOWN_NUMBER];
     char interval[2 * EPG_SHOWN_NUMBER + 8];
     EPG_AUTO_FREE char *agent = agent_text(history->provider, history->model);
-    EPG_AUTO_FREE char *rank = summary->has_assessment ? epg_format("%zu", at + 1) : epg_strdup("-");
+    EPG_AUTO_FREE char *rank = epg_format("%zu", at + 1);
+    epg_table_add(table, summary->has_assessment ? rank : NULL);
+    epg_table_add(table, agent);
     epg_shown_score(summary->has_assessment, summary->assessment, number);
+    epg_table_add(table, number);
     interval_text(&run->interval, interval);
-    (void)epg_buffer_format(&out->text, "%4s  %-24s %10s %22s", rank, agent, number, interval);
+    epg_table_add(table, interval);
     epg_shown_score(summary->has_validation, summary->validation, number);
-    (void)epg_buffer_format(&out->text, " %10s", number);
+    epg_table_add(table, number);
     for (size_t i = 0; i < comparison->budget_count; i++) {
         epg_shown_score(run->has_best_at[i], run->best_at[i], number);
-        (void)epg_buffer_format(&out->text, " %10s", number);
+        epg_table_add(table, number);
     }
-    (void)epg_buffer_format(&out->text, " %8llu %6llu %6llu", (unsigned long long)summary->episodes_used,
-                            (unsigned long long)summary->submissions, (unsigned long long)summary->policy_failures);
+    epg_table_add_u64(table, summary->episodes_used);
+    epg_table_add_u64(table, summary->submissions);
+    epg_table_add_u64(table, summary->policy_failures);
     epg_shown_seconds(true, summary->wall_seconds, number);
-    (void)epg_buffer_format(&out->text, " %11s", number);
+    epg_table_add(table, number);
     epg_shown_tokens(summary->tokens_known, summary->tokens, number);
-    (void)epg_buffer_format(&out->text, " %8s", number);
+    epg_table_add(table, number);
     epg_shown_cost(summary->cost_known, summary->cost, number);
-    (void)epg_buffer_format(&out->text, " %9s  %-11s ", number, summary->state);
-    epg_shown_line(out, run->reading->path);
-    (void)epg_buffer_byte(&out->text, '\n');
+    epg_table_add(table, number);
+    epg_table_add(table, summary->state);
+    epg_table_add(table, run->reading->path);
+}
+
+/* The best-so-far columns stand in the middle, as many as there are budgets. */
+static void put_runs(epg_shown *out, const epg_comparison *comparison)
+{
+    static const epg_column before[] = {
+        {.title = "rank", .right = true},
+        {.title = "Agent", .least = 12},
+        {.title = "held-out", .right = true},
+        {.title = "95% interval", .right = true},
+        {.title = "validation", .right = true, .drop = 1},
+    };
+    static const epg_column after[] = {
+        {.title = "Episodes", .right = true, .drop = 3},
+        {.title = "submissions", .right = true, .drop = 3},
+        {.title = "failed", .right = true, .drop = 3},
+        {.title = "time", .right = true, .drop = 3},
+        {.title = "tokens", .right = true, .drop = 3},
+        {.title = "cost", .right = true, .drop = 3},
+        {.title = "state", .drop = 3},
+        {.title = "Run", .least = 20},
+    };
+    epg_column columns[EPG_COUNT(before) + EPG_COMPARE_BUDGETS + EPG_COUNT(after)];
+    char titles[EPG_COMPARE_BUDGETS][32];
+    size_t count = EPG_COUNT(before);
+    memcpy(columns, before, sizeof before);
+    for (size_t i = 0; i < comparison->budget_count; i++) {
+        (void)snprintf(titles[i], sizeof titles[i], "best@%llu", (unsigned long long)comparison->budgets[i]);
+        columns[count++] = (epg_column){.title = titles[i], .right = true, .drop = 2};
+    }
+    memcpy(&columns[count], after, sizeof after);
+    EPG_CLEANUP(epg_table_free) epg_table table;
+    epg_table_begin(&table, columns, count + EPG_COUNT(after), true);
+    for (size_t i = 0; i < comparison->run_count; i++) {
+        add_run(&table, comparison, i);
+    }
+    epg_table_put(&table, out);
 }
 
 static void put_groups(epg_shown *out, const epg_comparison *comparison)
 {
+    static const epg_column columns[] = {
+        {.title = "Agent", .least = 12},
+        {.title = "held-out", .right = true},
+        {.title = "95% interval", .right = true},
+        {.title = "Runs", .right = true, .drop = 1},
+        {.title = "measured", .right = true, .drop = 2},
+    };
     if (comparison->group_count == comparison->run_count) {
         return; /* they would say the same */
     }
-    (void)epg_buffer_format(&out->text, "\n      %-24s %10s %22s   Runs\n", "Agent", "held-out", "95% interval");
+    EPG_CLEANUP(epg_table_free) epg_table table;
+    epg_table_begin(&table, columns, EPG_COUNT(columns), true);
     for (size_t i = 0; i < comparison->group_count; i++) {
         const epg_compared_group *group = &comparison->groups[i];
         char number[EPG_SHOWN_NUMBER];
@@ -80,9 +130,14 @@ static void put_groups(epg_shown *out, const epg_comparison *comparison)
         EPG_AUTO_FREE char *agent = agent_text(group->provider, group->model);
         epg_shown_score(group->measured > 0, group->mean, number);
         interval_text(&group->interval, interval);
-        (void)epg_buffer_format(&out->text, "      %-24s %10s %22s   %zu of %zu measured\n", agent, number, interval,
-                                group->measured, group->runs);
+        epg_table_add(&table, agent);
+        epg_table_add(&table, number);
+        epg_table_add(&table, interval);
+        epg_table_add_u64(&table, group->runs);
+        epg_table_add_u64(&table, group->measured);
     }
+    (void)epg_buffer_byte(&out->text, '\n');
+    epg_table_put(&table, out);
 }
 
 static void compare_text(const epg_comparison *comparison, epg_shown *out)
@@ -94,17 +149,8 @@ static void compare_text(const epg_comparison *comparison, epg_shown *out)
         epg_shown_line(out, history->metric);
         (void)epg_buffer_format(&out->text, ", %s", epg_direction_name(history->direction));
     }
-    (void)epg_buffer_format(&out->text, "\nrank  %-24s %10s %22s %10s", "Agent", "held-out", "95% interval",
-                            "validation");
-    for (size_t i = 0; i < comparison->budget_count; i++) {
-        EPG_AUTO_FREE char *head = epg_format("best@%llu", (unsigned long long)comparison->budgets[i]);
-        (void)epg_buffer_format(&out->text, " %10s", head);
-    }
-    (void)epg_buffer_format(&out->text, " %8s %6s %6s %11s %8s %9s  %-11s %s\n", "Episodes", "submi.", "failed", "time",
-                            "tokens", "cost", "state", "Run");
-    for (size_t i = 0; i < comparison->run_count; i++) {
-        put_run(out, comparison, i);
-    }
+    (void)epg_buffer_byte(&out->text, '\n');
+    put_runs(out, comparison);
     put_groups(out, comparison);
     if (comparison->splits_differ) {
         (void)epg_buffer_text(&out->text, "\nNote: the held-out Episodes are not all of one split.\n");

@@ -3,11 +3,11 @@
 
 #include "base/text.h"
 #include "cli/cli.h"
-#include "cli/shown.h"
+#include "cli/table.h"
 #include "runs/comparison.h"
 
 #define SCHEMA "evopolicygym/run-diff/v1"
-enum { DIFF_MAX = 64 * 1024 * 1024, ROWS_SHOWN = 100, NAME_WIDTH_MAX = 60 };
+enum { DIFF_MAX = 64 * 1024 * 1024, ROWS_SHOWN = 100, VALUE_SHOWN = 200 };
 
 static const char usage[] =
     "Usage: evopolicygym diff RUN A B [OPTIONS]\n\n"
@@ -36,39 +36,33 @@ static void shown_pair_free(shown_pair *self)
     epg_buffer_free(&self->diff);
 }
 
-static void value_text(const json_t *value, char out[EPG_SHOWN_NUMBER])
+/* A value on one line; owned. */
+static char *value_text(const json_t *value)
 {
-    EPG_AUTO_BUFFER text = {0};
     if (value == NULL) {
-        (void)epg_buffer_text(&text, "-");
-    } else if (json_is_number(value)) {
-        (void)epg_buffer_format(&text, "%.6g", json_number_value(value));
-    } else if (json_is_string(value)) {
-        EPG_AUTO_FREE char *safe = epg_printable(json_string_value(value), json_string_length(value));
-        (void)epg_buffer_format(&text, "%s", safe);
-    } else {
-        (void)epg_buffer_text(&text, json_is_true(value) ? "true" : json_is_false(value) ? "false" : "null");
+        return epg_strdup("-");
     }
-    size_t size = text.size < EPG_SHOWN_NUMBER ? text.size : EPG_SHOWN_NUMBER - 1;
-    while (size < text.size && size > 0 && (text.data[size] & 0xc0) == 0x80) {
-        size--; /* whole characters only */
+    if (json_is_number(value)) {
+        return epg_format("%.6g", json_number_value(value));
     }
-    memcpy(out, epg_buffer_cstr(&text), size);
-    out[size] = '\0';
+    if (json_is_string(value)) {
+        return epg_strndup(json_string_value(value), strnlen(json_string_value(value), VALUE_SHOWN));
+    }
+    return epg_strdup(json_is_true(value) ? "true" : json_is_false(value) ? "false" : "null");
 }
 
-static void put_row(epg_shown *out, int width, const char *name, const json_t *a, const json_t *b)
+static void add_row(epg_table *table, const char *name, const json_t *a, const json_t *b)
 {
-    char left[EPG_SHOWN_NUMBER];
-    char right[EPG_SHOWN_NUMBER];
     char change[EPG_SHOWN_NUMBER] = "";
-    value_text(a, left);
-    value_text(b, right);
+    EPG_AUTO_FREE char *left = value_text(a);
+    EPG_AUTO_FREE char *right = value_text(b);
     if (json_is_number(a) && json_is_number(b)) {
         epg_shown_change(true, json_number_value(b) - json_number_value(a), change);
     }
-    EPG_AUTO_FREE char *safe = epg_printable(name, strlen(name));
-    (void)epg_buffer_format(&out->text, "%-*s %23s %23s %14s\n", width, safe, left, right, change);
+    epg_table_add(table, name);
+    epg_table_add(table, left);
+    epg_table_add(table, right);
+    epg_table_add(table, change);
 }
 
 /* A failed Episode shows its failure in place of a reward. */
@@ -78,7 +72,8 @@ static const json_t *episode_value(const json_t *episode)
     return json_is_string(failure) ? failure : json_object_get(episode, "reward");
 }
 
-static void put_episodes(epg_shown *out, int width, const epg_pair *pair)
+/* How many Episodes both played. */
+static size_t add_episodes(epg_table *table, const epg_pair *pair)
 {
     size_t matched = 0;
     for (size_t i = 0; i < pair->episode_count; i++) {
@@ -86,25 +81,38 @@ static void put_episodes(epg_shown *out, int width, const epg_pair *pair)
         matched += row->a != NULL && row->b != NULL;
         if (i < ROWS_SHOWN) {
             EPG_AUTO_FREE char *name = epg_format("Episode %s", row->name);
-            put_row(out, width, name, episode_value(row->a), episode_value(row->b));
+            add_row(table, name, episode_value(row->a), episode_value(row->b));
         }
     }
-    if (pair->episode_count > ROWS_SHOWN) {
-        (void)epg_buffer_format(&out->text, "... and %zu more Episodes; --json tells all\n",
-                                pair->episode_count - ROWS_SHOWN);
-    }
-    (void)epg_buffer_format(&out->text, "%zu of %zu Episodes were played by both\n", matched, pair->episode_count);
+    return matched;
 }
 
-/* Of the column of names. */
-static int name_width(const epg_pair *pair)
+static void put_left_out(epg_shown *out, size_t count, const char *what)
 {
-    size_t width = 16;
-    for (size_t i = 0; i < pair->value_count && i < ROWS_SHOWN; i++) {
-        size_t size = strlen(pair->values[i].name);
-        width = size > width ? size : width;
+    if (count > ROWS_SHOWN) {
+        (void)epg_buffer_format(&out->text, "... and %zu more %s; --json tells all\n", count - ROWS_SHOWN, what);
     }
-    return width < NAME_WIDTH_MAX ? (int)width : NAME_WIDTH_MAX;
+}
+
+/* Score, Episodes and Feedback, side by side. */
+static void put_results(const shown_pair *self, const char *a, const char *b, epg_shown *out)
+{
+    const epg_pair *pair = &self->pair;
+    const epg_column columns[] = {{.title = "", .least = 16},
+                                  {.title = a, .right = true, .least = 18},
+                                  {.title = b, .right = true, .least = 18},
+                                  {.title = "change", .right = true}};
+    EPG_CLEANUP(epg_table_free) epg_table table;
+    epg_table_begin(&table, columns, EPG_COUNT(columns), false);
+    add_row(&table, "score", json_object_get(self->feedback[0], "score"), json_object_get(self->feedback[1], "score"));
+    size_t matched = add_episodes(&table, pair);
+    for (size_t i = 0; i < pair->value_count && i < ROWS_SHOWN; i++) {
+        add_row(&table, pair->values[i].name, pair->values[i].a, pair->values[i].b);
+    }
+    epg_table_put(&table, out);
+    (void)epg_buffer_format(&out->text, "%zu of %zu Episodes were played by both\n", matched, pair->episode_count);
+    put_left_out(out, pair->episode_count, "Episodes");
+    put_left_out(out, pair->value_count, "values");
 }
 
 static void diff_text(const shown_pair *self, epg_shown *out)
@@ -122,19 +130,8 @@ static void diff_text(const shown_pair *self, epg_shown *out)
     if (!self->results) {
         return;
     }
-    int width = name_width(&self->pair);
-    (void)epg_buffer_format(&out->text, "%s%-*s %23s %23s %14s\n", self->program ? "\n" : "", width, "", a, b,
-                            "change");
-    put_row(out, width, "score", json_object_get(self->feedback[0], "score"),
-            json_object_get(self->feedback[1], "score"));
-    put_episodes(out, width, &self->pair);
-    for (size_t i = 0; i < self->pair.value_count && i < ROWS_SHOWN; i++) {
-        put_row(out, width, self->pair.values[i].name, self->pair.values[i].a, self->pair.values[i].b);
-    }
-    if (self->pair.value_count > ROWS_SHOWN) {
-        (void)epg_buffer_format(&out->text, "... and %zu more values; --json tells all\n",
-                                self->pair.value_count - ROWS_SHOWN);
-    }
+    (void)epg_buffer_text(&out->text, self->program ? "\n" : "");
+    put_results(self, a, b, out);
 }
 
 static void put_rows(epg_json_writer *writer, const char *key, const epg_pair_row *rows, size_t count)

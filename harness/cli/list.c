@@ -9,10 +9,11 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "cli/cli.h"
-#include "cli/shown.h"
+#include "cli/table.h"
 #include "runs/finding.h"
 
 #define SCHEMA "evopolicygym/run-list/v1"
+enum { ROOMY = 120 };
 
 static const char usage[] =
     "Usage: evopolicygym list [DIR...] [OPTIONS]\n\n"
@@ -22,41 +23,65 @@ static const char examples[] =
     "  evopolicygym list out\n"
     "  evopolicygym list out --json | jq -r '.runs[] | select(.run.state == \"killed\").directory'\n";
 
-static void put_run(epg_shown *out, const epg_found_run *found)
+static const epg_column columns[] = {
+    {.title = "state"},
+    {.title = "started", .drop = 5},
+    {.title = "submissions", .right = true, .drop = 4},
+    {.title = "Episodes", .right = true, .drop = 6},
+    {.title = "best", .right = true},
+    {.title = "validation", .right = true, .drop = 7},
+    {.title = "assessment", .right = true},
+    {.title = "Benchmark", .drop = 1, .least = 11},
+    {.title = "Agent", .drop = 3, .least = 8},
+    {.title = "Run", .least = 20},
+};
+
+static void add_unreadable(epg_table *table, const epg_found_run *found)
 {
-    char best[EPG_SHOWN_NUMBER];
-    char validation[EPG_SHOWN_NUMBER];
-    char assessment[EPG_SHOWN_NUMBER];
-    if (!found->readable) {
-        epg_shown_shade(out, EPG_SHADE_BAD, "unreadable");
-        (void)epg_buffer_text(&out->text, "        ");
-        epg_shown_line(out, found->path);
-        (void)epg_buffer_text(&out->text, ": ");
-        epg_shown_line(out, found->why);
-        (void)epg_buffer_byte(&out->text, '\n');
-        return;
+    epg_table_add_shaded(table, EPG_SHADE_BAD, "unreadable");
+    for (size_t i = 1; i + 1 < EPG_COUNT(columns); i++) {
+        epg_table_add(table, "-");
     }
-    epg_summary summary;
-    epg_summary_of(&found->reading, &summary);
+    epg_table_add(table, found->path);
+}
+
+/* In little room an id like AUTHOR/NAME/METRIC tells most by its NAME. */
+static char *benchmark_text(const char *id)
+{
+    const char *name = id != NULL ? strchr(id, '/') : NULL;
+    const char *end = name != NULL ? strrchr(name + 1, '/') : NULL;
+    if (end == NULL || epg_table_width() >= ROOMY) {
+        return id != NULL ? epg_strdup(id) : NULL;
+    }
+    return epg_strndup(name + 1, (size_t)(end - name) - 1);
+}
+
+static void add_run(epg_table *table, const epg_found_run *found)
+{
     const epg_history *history = &found->reading.history;
-    epg_shown_score(summary.best > 0, summary.best > 0 ? history->submissions[summary.best - 1].facts.score : 0, best);
-    epg_shown_score(summary.has_validation, summary.validation, validation);
-    epg_shown_score(summary.has_assessment, summary.assessment, assessment);
+    epg_summary summary;
+    char score[EPG_SHOWN_NUMBER];
     char started[32] = "-";
+    epg_summary_of(&found->reading, &summary);
     time_t when = (time_t)(history->first_unix_ns / EPG_SECOND);
     struct tm local;
     if (when > 0 && localtime_r(&when, &local) != NULL) {
         (void)strftime(started, sizeof started, "%Y-%m-%d %H:%M", &local);
     }
-    (void)epg_buffer_format(&out->text, "%-17s %-16s %5llu %8llu %10s %10s %10s  ", summary.state, started,
-                            (unsigned long long)summary.submissions, (unsigned long long)summary.episodes_used, best,
-                            validation, assessment);
-    epg_shown_line(out, history->benchmark_id);
-    (void)epg_buffer_text(&out->text, "  ");
-    epg_shown_line(out, history->model != NULL ? history->model : history->provider);
-    (void)epg_buffer_text(&out->text, "  ");
-    epg_shown_line(out, found->path);
-    (void)epg_buffer_byte(&out->text, '\n');
+    epg_table_add(table, summary.state);
+    epg_table_add(table, started);
+    epg_table_add_u64(table, summary.submissions);
+    epg_table_add_u64(table, summary.episodes_used);
+    epg_shown_score(summary.best > 0, summary.best > 0 ? history->submissions[summary.best - 1].facts.score : 0, score);
+    epg_table_add(table, score);
+    epg_shown_score(summary.has_validation, summary.validation, score);
+    epg_table_add(table, score);
+    epg_shown_score(summary.has_assessment, summary.assessment, score);
+    epg_table_add(table, score);
+    EPG_AUTO_FREE char *benchmark = benchmark_text(history->benchmark_id);
+    epg_table_add(table, benchmark);
+    epg_table_add(table, history->model != NULL ? history->model : history->provider);
+    epg_table_add(table, found->path);
 }
 
 static void list_text(const epg_found_runs *runs, epg_shown *out)
@@ -65,11 +90,22 @@ static void list_text(const epg_found_runs *runs, epg_shown *out)
         (void)epg_buffer_text(&out->text, "no Runs here\n");
         return;
     }
-    (void)epg_buffer_text(&out->text,
-                          "state             started          submi. Episodes       best validation assessment"
-                          "  Benchmark  Agent  Run\n");
+    EPG_CLEANUP(epg_table_free) epg_table table;
+    epg_table_begin(&table, columns, EPG_COUNT(columns), false);
     for (size_t i = 0; i < runs->count; i++) {
-        put_run(out, &runs->items[i]);
+        if (runs->items[i].readable) {
+            add_run(&table, &runs->items[i]);
+        } else {
+            add_unreadable(&table, &runs->items[i]);
+        }
+    }
+    epg_table_put(&table, out);
+    for (size_t i = 0; i < runs->count; i++) {
+        if (!runs->items[i].readable) {
+            (void)epg_buffer_text(&out->text, "unreadable: ");
+            epg_shown_line(out, runs->items[i].why);
+            (void)epg_buffer_byte(&out->text, '\n');
+        }
     }
 }
 

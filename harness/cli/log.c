@@ -3,7 +3,7 @@
 
 #include "base/text.h"
 #include "cli/cli.h"
-#include "cli/shown.h"
+#include "cli/table.h"
 
 #define SCHEMA "evopolicygym/run-log/v1"
 
@@ -28,49 +28,64 @@ static bool is_candidate(const epg_history *history, uint64_t number)
     return false;
 }
 
-static void put_remarks(epg_shown *out, const epg_reading *reading, uint64_t number)
+/* What else is to be said of a submission. */
+static void add_remark(epg_table *table, const epg_reading *reading, uint64_t number)
 {
     const epg_history *history = &reading->history;
     const epg_submission *facts = &history->submissions[number - 1].facts;
     if (facts->state != EPG_SUBMISSION_PUBLISHED) {
-        (void)epg_buffer_text(&out->text, "  ");
-        epg_shown_shade(out, EPG_SHADE_BAD,
-                        facts->failure != NULL ? facts->failure : epg_summary_submission_state(reading, number));
-    }
-    if (history->selected == number) {
-        (void)epg_buffer_text(&out->text, "  selected");
-    } else if (is_candidate(history, number)) {
-        (void)epg_buffer_text(&out->text, "  candidate");
+        epg_table_add_shaded(table, EPG_SHADE_BAD,
+                             facts->failure != NULL ? facts->failure : epg_summary_submission_state(reading, number));
+    } else {
+        epg_table_add(table, history->selected == number     ? "selected"
+                             : is_candidate(history, number) ? "candidate"
+                                                             : "");
     }
 }
 
-static void put_submission(epg_shown *out, const epg_reading *reading, uint64_t number, const epg_submission_mark *mark)
+static const epg_column columns[] = {
+    {.title = "  submission"},
+    {.title = "score", .right = true},
+    {.title = "change", .right = true, .drop = 3},
+    {.title = "Episodes", .right = true, .drop = 1},
+    {.title = "failed", .right = true, .drop = 2},
+    {.title = "time", .right = true, .drop = 6},
+    {.title = "tokens", .right = true, .drop = 4},
+    {.title = "cost", .right = true, .drop = 5},
+    {.title = "", .drop = 1},
+};
+
+static void add_submission(epg_table *table, const epg_reading *reading, uint64_t number,
+                           const epg_submission_mark *mark)
 {
     const epg_history_submission *one = &reading->history.submissions[number - 1];
     const epg_submission *facts = &one->facts;
-    bool published = facts->state == EPG_SUBMISSION_PUBLISHED;
     char id[EPG_SUBMISSION_ID_TEXT];
-    char score[EPG_SHOWN_NUMBER];
-    char seconds[EPG_SHOWN_NUMBER];
-    char tokens[EPG_SHOWN_NUMBER];
-    char cost[EPG_SHOWN_NUMBER];
-    char change[EPG_SHOWN_NUMBER];
+    char text[EPG_SHOWN_NUMBER];
     epg_submission_id(number, id);
-    epg_shown_score(published, facts->score, score);
-    epg_shown_change(mark->has_change, mark->change, change);
-    epg_shown_seconds(one->ended_unix_ns != 0, (double)(one->ended_unix_ns - one->started_unix_ns) / 1e9, seconds);
-    epg_shown_tokens(one->tokens_known, one->tokens, tokens);
-    epg_shown_cost(one->cost_known, one->cost, cost);
+    EPG_AUTO_FREE char *name = epg_format("%c %s%s",
+                                          !mark->improves ? ' '
+                                          : mark->best    ? '*'
+                                                          : '+',
+                                          id, mark->same ? "=" : "");
     if (mark->improves) {
-        epg_shown_shade(out, EPG_SHADE_GOOD, mark->best ? "*" : "+");
+        epg_table_add_shaded(table, EPG_SHADE_GOOD, name);
     } else {
-        (void)epg_buffer_byte(&out->text, ' ');
+        epg_table_add(table, name);
     }
-    (void)epg_buffer_format(&out->text, " %s%c %12s %12s %9zu %7llu %11s %8s %9s", id, mark->same ? '=' : ' ', score,
-                            change, facts->indices.count, (unsigned long long)facts->policy_failures, seconds, tokens,
-                            cost);
-    put_remarks(out, reading, number);
-    (void)epg_buffer_byte(&out->text, '\n');
+    epg_shown_score(facts->state == EPG_SUBMISSION_PUBLISHED, facts->score, text);
+    epg_table_add(table, text);
+    epg_shown_change(mark->has_change, mark->change, text);
+    epg_table_add(table, text);
+    epg_table_add_u64(table, facts->indices.count);
+    epg_table_add_u64(table, facts->policy_failures);
+    epg_shown_seconds(one->ended_unix_ns != 0, (double)(one->ended_unix_ns - one->started_unix_ns) / 1e9, text);
+    epg_table_add(table, text);
+    epg_shown_tokens(one->tokens_known, one->tokens, text);
+    epg_table_add(table, text);
+    epg_shown_cost(one->cost_known, one->cost, text);
+    epg_table_add(table, text);
+    add_remark(table, reading, number);
 }
 
 static void put_measure(epg_shown *out, const char *what, const epg_history_measure *measure)
@@ -79,20 +94,22 @@ static void put_measure(epg_shown *out, const char *what, const epg_history_meas
     char score[EPG_SHOWN_NUMBER];
     epg_submission_id(measure->number, id);
     epg_shown_score(measure->completed, measure->score, score);
-    (void)epg_buffer_format(&out->text, "%-10s  %s  %s over %llu Episodes, %llu failed\n", what, id, score,
-                            (unsigned long long)measure->episode_count, (unsigned long long)measure->policy_failures);
+    EPG_AUTO_FREE char *episodes = epg_shown_count(measure->episode_count, "Episode");
+    (void)epg_buffer_format(&out->text, "%-10s  %s  %s over %s, %llu failed\n", what, id, score, episodes,
+                            (unsigned long long)measure->policy_failures);
 }
 
 static void log_text(const epg_reading *reading, const epg_submission_mark *marks, uint64_t first, epg_shown *out)
 {
     const epg_history *history = &reading->history;
     epg_shown_run(out, reading);
-    if (history->submission_count > 0) {
-        (void)epg_buffer_text(&out->text, "  submission                score       change  Episodes  failed        time"
-                                          "   tokens      cost\n");
-    }
+    EPG_CLEANUP(epg_table_free) epg_table table;
+    epg_table_begin(&table, columns, EPG_COUNT(columns), false);
     for (uint64_t i = first; i < history->submission_count; i++) {
-        put_submission(out, reading, i + 1, &marks[i]);
+        add_submission(&table, reading, i + 1, &marks[i]);
+    }
+    if (history->submission_count > 0) {
+        epg_table_put(&table, out);
     }
     for (size_t i = 0; i < history->validation_count; i++) {
         put_measure(out, "Validation", &history->validation[i]);

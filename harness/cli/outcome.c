@@ -1,19 +1,23 @@
 #include "cli/outcome.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "runs/session.h"
 
 /* What a person would do now. */
 static void print_next(const char *directory, const epg_run_outcome *outcome)
 {
+    EPG_AUTO_FREE char *program = epg_shell_word(program_invocation_name); /* as it was typed */
+    EPG_AUTO_FREE char *run = epg_shell_word(directory);
     if (strcmp(outcome->terminal_reason, "interrupted") == 0) {
-        (void)printf("Go on with: evopolicygym resume %s\n", directory);
+        (void)printf("Go on with: %s resume %s\n", program, run);
     } else if (outcome->final_submission > 0) {
-        (void)printf("Look at it with: evopolicygym log %s, or report %s -o FILE.html\n", directory, directory);
+        (void)printf("Look at it with:\n  %s log %s\n  %s report %s -o report.html\n", program, run, program, run);
     } else if (outcome->submissions > 0) {
-        (void)printf("No candidate was handed over. To choose one: evopolicygym finish %s SUBMISSION-ID\n", directory);
+        (void)printf("No candidate was handed over. To choose one: %s finish %s SUBMISSION-ID\n", program, run);
     } else {
         (void)printf("What the Agent said stands in %s/agent/stderr.log and stdout.log\n", directory);
     }

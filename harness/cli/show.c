@@ -4,7 +4,7 @@
 
 #include "base/text.h"
 #include "cli/cli.h"
-#include "cli/shown.h"
+#include "cli/table.h"
 
 #define SCHEMA "evopolicygym/run-submission/v1"
 enum { DIFF_MAX = 64 * 1024 * 1024, EPISODES_SHOWN = 50 };
@@ -45,29 +45,37 @@ static void put_json_text(epg_shown *out, const json_t *value, const char *inden
     epg_shown_text(out, epg_buffer_cstr(&text), text.size, indent);
 }
 
+/* Feedback counts the Episodes of an evaluation from 0; what the Agent asked for are indices of the training pool. */
 static void put_episodes(epg_shown *out, const json_t *episodes)
 {
+    static const epg_column columns[] = {
+        {.title = "pool index", .right = true}, {.title = "in Feedback", .right = true},
+        {.title = "reward", .right = true},     {.title = "steps", .right = true},
+        {.title = "status", .least = 8},
+    };
     size_t count = json_array_size(episodes);
-    (void)epg_buffer_text(&out->text, "\nEpisode        reward     steps  status\n");
+    EPG_CLEANUP(epg_table_free) epg_table table;
+    epg_table_begin(&table, columns, EPG_COUNT(columns), false);
     for (size_t i = 0; i < count && i < EPISODES_SHOWN; i++) {
         const json_t *one = json_array_get(episodes, i);
         const json_t *reward = json_object_get(one, "reward");
         const char *failure = json_string_value(json_object_get(one, "failure"));
         char score[EPG_SHOWN_NUMBER];
         epg_shown_score(json_is_number(reward), json_number_value(reward), score);
-        (void)epg_buffer_format(&out->text, "%7lld  %12s  %8lld  ",
-                                (long long)json_integer_value(json_object_get(one, "episode_index")), score,
-                                (long long)json_integer_value(json_object_get(one, "steps")));
+        epg_table_add_u64(&table, (uint64_t)json_integer_value(json_object_get(one, "episode_index")));
+        epg_table_add_u64(&table, i);
+        epg_table_add(&table, score);
+        epg_table_add_u64(&table, (uint64_t)json_integer_value(json_object_get(one, "steps")));
         if (failure != NULL) {
-            EPG_AUTO_FREE char *safe = epg_printable(failure, strlen(failure));
-            epg_shown_shade(out, EPG_SHADE_BAD, safe);
+            epg_table_add_shaded(&table, EPG_SHADE_BAD, failure);
         } else {
-            epg_shown_line(out, json_string_value(json_object_get(one, "status")));
+            epg_table_add(&table, json_string_value(json_object_get(one, "status")));
         }
-        (void)epg_buffer_byte(&out->text, '\n');
     }
+    (void)epg_buffer_text(&out->text, "\nEpisodes\n");
+    epg_table_put(&table, out);
     if (count > EPISODES_SHOWN) {
-        (void)epg_buffer_format(&out->text, "        ... and %zu more; --json tells all\n", count - EPISODES_SHOWN);
+        (void)epg_buffer_format(&out->text, "... and %zu more; --json tells all\n", count - EPISODES_SHOWN);
     }
 }
 

@@ -126,8 +126,9 @@ void epg_shown_run(epg_shown *shown, const epg_reading *reading)
         (void)epg_buffer_text(&shown->text, " ");
         epg_shown_line(shown, history->model);
     }
-    (void)epg_buffer_format(&shown->text, "\n%llu submissions, %llu of %llu Episodes",
-                            (unsigned long long)summary.submissions, (unsigned long long)summary.episodes_used,
+    EPG_AUTO_FREE char *submissions = epg_shown_count(summary.submissions, "submission");
+    (void)epg_buffer_format(&shown->text, "\n%s, %llu of %llu Episodes", submissions,
+                            (unsigned long long)summary.episodes_used,
                             (unsigned long long)history->config.episode_budget);
     if (history->metric != NULL && history->direction_known) {
         (void)epg_buffer_text(&shown->text, ", score: ");
@@ -135,6 +136,11 @@ void epg_shown_run(epg_shown *shown, const epg_reading *reading)
         (void)epg_buffer_format(&shown->text, ", %s", epg_direction_name(history->direction));
     }
     (void)epg_buffer_text(&shown->text, "\n");
+}
+
+char *epg_shown_count(uint64_t count, const char *noun)
+{
+    return epg_format("%llu %s%s", (unsigned long long)count, noun, count == 1 ? "" : "s");
 }
 
 void epg_shown_seconds(bool known, double seconds, char out[EPG_SHOWN_NUMBER])

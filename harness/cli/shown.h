@@ -29,6 +29,9 @@ void epg_shown_diff(epg_shown *shown, epg_span diff);
 /* The Run's line or two on top of `log` and `show`: state, Benchmark, Agent, budget. */
 void epg_shown_run(epg_shown *shown, const epg_reading *reading);
 
+/* "1 Episode", "12 Episodes". Owned. */
+char *epg_shown_count(uint64_t count, const char *noun);
+
 /* "1.2 s", "340 ms", "2 min 3 s", "-" when not known; "12.3k"; "$0.0123". Each into a text of 24 bytes. */
 enum { EPG_SHOWN_NUMBER = 24 };
 void epg_shown_seconds(bool known, double seconds, char out[EPG_SHOWN_NUMBER]);

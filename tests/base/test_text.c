@@ -132,6 +132,16 @@ START_TEST(a_buffer_stops_at_its_bound)
 }
 END_TEST
 
+START_TEST(a_word_is_quoted_when_a_shell_would_read_it_otherwise)
+{
+    static const char *const cases[][2] = {{"out/first", "out/first"}, {"", "''"},         {"a b", "'a b'"},
+                                           {"it's", "'it'\\''s'"},     {"$(x)", "'$(x)'"}, {"\xc3\xa9", "'\xc3\xa9'"},
+                                           {"a\nb", "'a\nb'"},         {"~", "'~'"}};
+    EPG_AUTO_FREE char *word = epg_shell_word(cases[_i][0]);
+    ck_assert_str_eq(word, cases[_i][1]);
+}
+END_TEST
+
 static Suite *text_suite(void)
 {
     Suite *suite = suite_create("base text");
@@ -144,6 +154,7 @@ static Suite *text_suite(void)
     tcase_add_test(tests, sha256_is_the_standard_one);
     tcase_add_test(tests, seeds_are_those_of_the_contract);
     tcase_add_test(tests, a_buffer_stops_at_its_bound);
+    tcase_add_loop_test(tests, a_word_is_quoted_when_a_shell_would_read_it_otherwise, 0, 8);
     suite_add_tcase(suite, tests);
     return suite;
 }

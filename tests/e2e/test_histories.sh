@@ -169,7 +169,7 @@ cp -r "$sample" "$work/out/deep/er/foreign"
 "$epg" list "$work/out" --json >"$work/list.json"
 check 'list' says "$work/list.json" '[(r["directory"].rsplit("/", 1)[1], r["run"] and r["run"]["state"]) for r in d["runs"]] == [("broken", None), ("foreign", "finished"), ("first", "finished"), ("killed", "killed"), ("second", "finished")]'
 check 'list: an unreadable one is told, with why' says "$work/list.json" '"config.json" in d["runs"][0]["error"]'
-check 'list: text' sh -c "'$epg' list '$work/out' | grep -q '^killed .*out/killed'"
+check 'list: text' sh -c "COLUMNS=250 '$epg' list '$work/out' | grep -q '^killed .*out/killed'"
 check 'list: nowhere' refuses 'nowhere' "$epg" list "$work/nowhere"
 check 'list: none' sh -c "'$epg' list '$work/third' | grep -qx 'no Runs here'"
 
