@@ -18,8 +18,8 @@ enum { EXIT_REFUSED = 1, EXIT_CLIENT = 2 };
 static const int64_t connect_ns = 30 * EPG_SECOND;
 static const int64_t send_ns = 30 * EPG_SECOND;
 
-static const char help[] = "Speaks with the Host of this workspace. Commands are synchronous: wait for one to\n"
-                           "end before the next.\n"
+static const char help[] = "Speaks with the Host of this workspace. Commands are synchronous: wait for one\n"
+                           "to end before the next.\n"
                            "\n"
                            "  evopolicygym-session submit program --episodes SELECTOR\n"
                            "      evaluate program/ on Episodes of the pool, as in --episodes 0,4:8\n"
@@ -237,11 +237,12 @@ static int run_finish(const command *c)
 {
     EPG_AUTO_BUFFER request = {0};
     if (c->count == 0) {
-        return tell_usage(c->diagnostics, "finish needs at least one submission id: finish submission-000001");
+        return tell_usage(c->diagnostics,
+                          "finish needs at least one submission: finish submission-000001, 1, best or last");
     }
     for (size_t i = 0; i < c->count; i++) {
         if (!epg_utf8_valid(c->operands[i], strlen(c->operands[i]))) {
-            return tell_usage(c->diagnostics, "a submission id looks like submission-000001");
+            return tell_usage(c->diagnostics, "a submission is named as submission-000001, 1, best or last");
         }
     }
     epg_request_finish(&request, c->operands, c->count);
@@ -276,6 +277,21 @@ static const struct {
     int (*run)(const command *c);
 } commands[] = {{"submit", run_submit}, {"finish", run_finish}, {"status", run_status}, {"wait", run_wait}};
 
+static int tell_unknown(FILE *diagnostics, const char *name)
+{
+    const char *known[EPG_COUNT(commands)];
+    for (size_t i = 0; i < EPG_COUNT(commands); i++) {
+        known[i] = commands[i].name;
+    }
+    const char *nearest = epg_nearest_word(name, known, EPG_COUNT(commands));
+    EPG_AUTO_FREE char *shown = epg_printable(name, strlen(name));
+    EPG_AUTO_FREE char *text =
+        nearest != NULL
+            ? epg_format("no command \"%s\"; did you mean \"%s\"?", shown, nearest)
+            : epg_format("no command \"%s\"; there are submit, finish, status and wait; --help explains them", shown);
+    return tell_usage(diagnostics, text);
+}
+
 static int dispatch(epg_options *options, FILE *out, FILE *diagnostics)
 {
     epg_error err = {0};
@@ -305,7 +321,10 @@ static int dispatch(epg_options *options, FILE *out, FILE *diagnostics)
                      .diagnostics = diagnostics};
         return commands[i].run(&c);
     }
-    return tell_usage(diagnostics, "name a command: submit, finish, status or wait; --help explains them");
+    if (*name == '\0') {
+        return tell_usage(diagnostics, "name a command: submit, finish, status or wait; --help explains them");
+    }
+    return tell_unknown(diagnostics, name);
 }
 
 int epg_client_main(int argc, char *const argv[], FILE *out, FILE *diagnostics)

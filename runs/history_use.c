@@ -51,6 +51,7 @@ const char *epg_history_state(const epg_history *history, bool locked)
 
 void epg_history_session(const epg_history *history, epg_session *session)
 {
+    session->direction = history->direction;
     for (size_t i = 0; i < history->submission_count; i++) {
         const epg_submission *facts = &history->submissions[i].facts;
         (void)epg_session_charge(session, &facts->indices, facts->program_digest);

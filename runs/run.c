@@ -138,14 +138,35 @@ static const char *terminal_reason(const epg_run_state *self)
     return self->session.episodes_remaining == 0 ? "budget_exhausted" : "agent_exited";
 }
 
+/* Why the Run ended so, where its reason alone does not tell; NULL: it does. Caller frees. */
+static char *reason_detail(const epg_run_state *self, const char *reason)
+{
+    const epg_exit *how = &self->agent_end.exit;
+    if (self->fault_code != NULL || self->agent_start_failed) {
+        return epg_strdup(self->fault.text);
+    }
+    if (strcmp(reason, "agent_failed") != 0) {
+        return NULL;
+    }
+    if (self->agent_timed_out) {
+        return epg_format("the Agent's time was over (--agent-timeout %.15g)", self->config->agent_timeout_seconds);
+    }
+    if (self->limit != NULL) {
+        return epg_format("the Agent was ended at its limit (%s)", self->limit);
+    }
+    const epg_agent_error *told = self->transcript != NULL ? epg_transcript_error(self->transcript) : NULL;
+    const char *message = told != NULL ? told->message : NULL;
+    return how->signal != 0 ? epg_format("the Agent was killed by signal %d (%s)", how->signal, strsignal(how->signal))
+                            : epg_format("the Agent ended with exit code %d%s%s", how->code,
+                                         message != NULL ? ": " : "", message != NULL ? message : "");
+}
+
 static epg_code conclude(epg_run_state *self, epg_run_outcome *out, epg_error *err)
 {
     const char *reason = terminal_reason(self);
     (void)strncpy(out->terminal_reason, reason, sizeof out->terminal_reason - 1);
     out->submissions = self->shown.submissions;
-    if (self->fault_code != NULL || self->agent_start_failed) {
-        out->detail = epg_strdup(self->fault.text);
-    }
+    out->detail = reason_detail(self, reason);
     char id[EPG_SUBMISSION_ID_TEXT] = "";
     const char *digest = NULL;
     if (out->final_submission > 0) {
@@ -328,7 +349,20 @@ static epg_code go_on(epg_run_state *self, epg_run_outcome *out, epg_error *err)
     return after_agent(self, out, err);
 }
 
-static epg_code resumable(const epg_history *history, bool finishing, epg_error *err)
+static epg_code complete_already(const char *directory, const epg_history *history, epg_error *err)
+{
+    if (history->candidate_count == 0 && history->submission_count > 0) {
+        return epg_fail(err, EPG_ERR_USAGE,
+                        "this Run is over (%s) and no candidate was handed over: to choose one, evopolicygym finish %s "
+                        "best",
+                        history->terminal_reason, directory);
+    }
+    return epg_fail(err, EPG_ERR_USAGE,
+                    "this Run is complete (%s): to run it again, evopolicygym run NEW-RUN --like %s",
+                    history->terminal_reason, directory);
+}
+
+static epg_code resumable(const char *directory, const epg_history *history, bool finishing, epg_error *err)
 {
     if (history->request == NULL) {
         return epg_fail(err, EPG_ERR_USAGE, "this Run has no config.json: another Host's Run can be read, not resumed");
@@ -340,9 +374,22 @@ static epg_code resumable(const epg_history *history, bool finishing, epg_error 
         return epg_fail(err, EPG_ERR_USAGE, "this Run has its candidates already");
     }
     if (!finishing && history->ended && history->record != NULL) {
-        return epg_fail(err, EPG_ERR_USAGE, "this Run is complete (%s)", history->terminal_reason);
+        return complete_already(directory, history, err);
     }
     return EPG_OK;
+}
+
+/* A mistake in the operator's choice is told before anything is written. A submission that is still to be completed may
+ * become a candidate, so then it is judged later. */
+static epg_code check_choice(const epg_run_state *self, epg_error *err)
+{
+    const epg_run_again_request *choice = self->operators_choice;
+    if (choice == NULL || epg_session_running(&self->session) != NULL) {
+        return EPG_OK;
+    }
+    EPG_CLEANUP(epg_decision_free) epg_decision decision = {0};
+    epg_session_check_candidates(&self->session, choice->candidates, choice->candidate_count, true, &decision);
+    return decision.code == NULL ? EPG_OK : epg_fail(err, EPG_ERR_USAGE, "%s", decision.message);
 }
 
 epg_code epg_run_again(const char *directory, const epg_run_again_request *again, epg_run_outcome *out, epg_error *err)
@@ -356,7 +403,7 @@ epg_code epg_run_again(const char *directory, const epg_run_again_request *again
     if (epg_history_read(run, &history, err) != EPG_OK) {
         return epg_fail_as(err, EPG_ERR_USAGE, "%s", directory);
     }
-    EPG_TRY(resumable(&history, again->candidate_count > 0, err));
+    EPG_TRY(resumable(directory, &history, again->candidate_count > 0, err));
     EPG_AUTO_FREE char *path = realpath(directory, NULL);
     EPG_TRY(epg_stored_request_read(path, &history, again, &stored, err));
     epg_run_state self;
@@ -368,6 +415,9 @@ epg_code epg_run_again(const char *directory, const epg_run_again_request *again
     self.history = &history;
     self.operators_choice = again->candidate_count > 0 ? again : NULL;
     epg_history_session(&history, &self.session);
+    if (code == EPG_OK) {
+        code = check_choice(&self, err);
+    }
     if (code == EPG_OK) {
         code = epg_run_reopen(&self, err);
     }

@@ -157,14 +157,52 @@ static bool check_submit(const epg_session *session, const json_t *request, epg_
            check_counts(session, decision->indices.count, decision);
 }
 
-static bool is_duplicate(const char *const *ids, size_t i)
+static uint64_t best_or_last(const epg_session *session, bool best)
 {
-    for (size_t j = 0; j < i; j++) {
-        if (strcmp(ids[j], ids[i]) == 0) {
-            return true;
+    const epg_submission *found = NULL;
+    for (size_t i = 0; i < session->submission_count; i++) {
+        const epg_submission *one = &session->submissions[i];
+        if (one->state == EPG_SUBMISSION_PUBLISHED &&
+            (!best || found == NULL || epg_direction_better(session->direction, one->score, found->score))) {
+            found = one;
         }
     }
-    return false;
+    return found != NULL ? found->number : 0;
+}
+
+uint64_t epg_session_named(const epg_session *session, const char *word)
+{
+    bool best = strcmp(word, "best") == 0;
+    if (best || strcmp(word, "last") == 0) {
+        return best_or_last(session, best);
+    }
+    uint64_t number = epg_submission_number(word);
+    if (number == 0 && !epg_parse_u64(word, strlen(word), UINT64_MAX, &number)) {
+        return 0;
+    }
+    const epg_submission *submission = epg_session_submission(session, number);
+    return submission != NULL && submission->state == EPG_SUBMISSION_PUBLISHED ? number : 0;
+}
+
+static bool refuse_unknown(const epg_session *session, const char *word, epg_decision *decision)
+{
+    static const char code[] = "unknown_submission";
+    enum { SHOWN = 40 };
+    EPG_AUTO_FREE char *shown = epg_printable(word, strnlen(word, SHOWN));
+    uint64_t last = best_or_last(session, false);
+    if (last == 0) {
+        return refuse(decision, code, "\"%.100s\" can't be a candidate: nothing is published in this Run yet", shown);
+    }
+    char id[EPG_SUBMISSION_ID_TEXT];
+    epg_submission_id(last, id);
+    if (last == 1) {
+        return refuse(decision, code, "\"%.100s\" is no published submission of this Run: there is %s alone", shown,
+                      id);
+    }
+    return refuse(decision, code,
+                  "\"%.100s\" is no published submission of this Run: there are submission-000001 to %s; "
+                  "1, best and last name one too",
+                  shown, id);
 }
 
 /* The checks of finish on ids that are non-empty texts, at least one. */
@@ -176,29 +214,27 @@ static bool check_ids(const epg_session *session, const char *const *ids, size_t
         return refuse(decision, "candidate_limit", "finish takes at most %llu submission%s, not %zu",
                       (unsigned long long)most, most == 1 ? "" : "s", count);
     }
+    EPG_AUTO_FREE uint64_t *candidates = epg_alloc_array(count, sizeof *candidates);
+    size_t unknown = count;
     for (size_t i = 0; i < count; i++) {
-        if (is_duplicate(ids, i)) {
-            return refuse(decision, "duplicate_submission", "a submission is named twice");
+        candidates[i] = epg_session_named(session, ids[i]);
+        unknown = candidates[i] == 0 && unknown == count ? i : unknown;
+        for (size_t j = 0; j < i; j++) {
+            if (strcmp(ids[j], ids[i]) == 0 || (candidates[i] != 0 && candidates[j] == candidates[i])) {
+                return refuse(decision, "duplicate_submission", "a submission is named twice");
+            }
         }
     }
-    uint64_t *candidates = epg_alloc_array(count, sizeof *candidates);
-    for (size_t i = 0; i < count; i++) {
-        const epg_submission *submission = epg_session_submission(session, epg_submission_number(ids[i]));
-        if (submission == NULL || submission->state != EPG_SUBMISSION_PUBLISHED) {
-            free(candidates);
-            return refuse(decision, "unknown_submission", "candidate %zu is no published submission of this Run",
-                          i + 1);
-        }
-        candidates[i] = submission->number;
+    if (unknown < count) {
+        return refuse_unknown(session, ids[unknown], decision);
     }
     bool must_spend = session->config->finish_budget_policy == EPG_FINISH_REQUIRE_EXHAUSTION && !any_budget;
     if (must_spend && session->episodes_remaining > 0) {
-        free(candidates);
         decision->has_episodes_remaining = true;
         return refuse(decision, "budget_remaining", "%llu Episodes are left and must be spent before finish",
                       (unsigned long long)session->episodes_remaining);
     }
-    decision->candidates = candidates;
+    decision->candidates = EPG_TAKE(candidates);
     return true;
 }
 

@@ -12,6 +12,7 @@
 #define EPG_RUNS_SESSION_H
 
 #include "base/hash.h"
+#include "benchmark/benchmark.h"
 #include "runs/config.h"
 #include "runs/selector.h"
 
@@ -50,6 +51,7 @@ typedef enum epg_session_end {
 
 typedef struct epg_session {
     const epg_config *config; /* resolved; borrowed */
+    epg_direction direction;  /* of scores: which one is "best"; set by who knows the Benchmark */
     epg_session_end end;
     const char *failure; /* the code that closed a failed session, else NULL */
     uint64_t episodes_remaining;
@@ -90,6 +92,10 @@ typedef struct epg_decision {
     bool has_episodes_remaining; /* then the session's episodes_remaining */
 } epg_decision;
 void epg_decision_free(epg_decision *decision);
+
+/* The number of the published submission that an Agent's or an operator's word stands for: "submission-000003", "3",
+ * "best" (by training score), "last". 0: there is none. */
+uint64_t epg_session_named(const epg_session *session, const char *word);
 
 /* Checks a decoded request (a JSON object of any content) in the order of CONTRACTS section 8. Admits or refuses;
  * changes nothing. `request` NULL stands for an undecodable one. */

@@ -136,6 +136,7 @@ static epg_code open_pool(epg_run_state *self, epg_error *err)
     pool.episode_timeout_seconds = self->config->episode_timeout_seconds;
     EPG_TRY(epg_pool_open(&pool, &self->pool, err));
     self->spec = epg_pool_spec(self->pool);
+    self->session.direction = self->spec->direction;
     return EPG_OK;
 }
 

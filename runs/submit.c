@@ -386,7 +386,7 @@ epg_code epg_run_operators_finish(epg_run_state *self, epg_error *err)
     const epg_run_again_request *choice = self->operators_choice;
     epg_session_check_candidates(&self->session, choice->candidates, choice->candidate_count, true, &decision);
     if (decision.code != NULL) {
-        return epg_fail(err, EPG_ERR_USAGE, "%s: %s", decision.code, decision.message);
+        return epg_fail(err, EPG_ERR_USAGE, "%s", decision.message);
     }
     return name_candidates(self, "operator", &decision, err);
 }

@@ -17,7 +17,7 @@ static void print_next(const char *directory, const epg_run_outcome *outcome)
     } else if (outcome->final_submission > 0) {
         (void)printf("Look at it with:\n  %s log %s\n  %s report %s -o report.html\n", program, run, program, run);
     } else if (outcome->submissions > 0) {
-        (void)printf("No candidate was handed over. To choose one: %s finish %s SUBMISSION-ID\n", program, run);
+        (void)printf("No candidate was handed over. To choose one: %s finish %s best\n", program, run);
     } else {
         (void)printf("What the Agent said stands in %s/agent/stderr.log and stdout.log\n", directory);
     }

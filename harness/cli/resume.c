@@ -7,12 +7,18 @@ static const char resume_usage[] =
     "Goes on with a Run that was cut off, from wherever it was. A submission that was charged is completed and\n"
     "published at no charge; the Agent is started again in its workspace with the time that is left; after finish,\n"
     "Validation and Assessment go on where they stopped.";
-static const char resume_examples[] = "  evopolicygym resume out/first\n";
+static const char resume_examples[] = "  evopolicygym resume out/first\n"
+                                      "  evopolicygym resume out/first --jobs 2 --progress json 2> progress.jsonl\n";
 static const char finish_usage[] =
-    "Usage: evopolicygym finish RUN SUBMISSION-ID... [OPTIONS]\n\n"
+    "Usage: evopolicygym finish RUN SUBMISSION... [OPTIONS]\n\n"
     "Hands over candidates for a Run whose Agent ended without doing so; Validation and Assessment follow as the\n"
-    "Run was configured. The record says that the operator chose.";
-static const char finish_examples[] = "  evopolicygym finish out/first submission-000003 submission-000007\n";
+    "Run was configured. A SUBMISSION is submission-000003, 3, best (by training score) or last. The record says\n"
+    "that the operator chose.";
+static const char finish_examples[] = "  # What there is, and the best of it.\n"
+                                      "  evopolicygym log out/first\n"
+                                      "  evopolicygym finish out/first best\n\n"
+                                      "  # Several, when the Run has Validation to choose among them.\n"
+                                      "  evopolicygym finish out/first submission-000003 7\n";
 
 static epg_code go_on(epg_options *options, epg_run_again_request *again, bool *negative, epg_error *err)
 {
@@ -63,7 +69,7 @@ epg_code epg_cmd_finish(int argc, char **argv, bool *negative, epg_error *err)
         return EPG_OK;
     }
     if (options.operand_count < 2 || options.rest_count > 0) {
-        return epg_fail(err, EPG_ERR_USAGE, "name a Run and its candidates: evopolicygym finish RUN submission-000003");
+        return epg_fail(err, EPG_ERR_USAGE, "name a Run and its candidates: evopolicygym finish RUN best");
     }
     epg_run_again_request again = {.candidates = options.operands + 1, .candidate_count = options.operand_count - 1};
     return go_on(&options, &again, negative, err);

@@ -67,4 +67,7 @@ refused 'there are list, show and check' agent frobnicate
 session=$EPG_BIN/evopolicygym-session
 "$session" --help >"$work/session" || wrong 'the help of the session ends with 0'
 narrow 'the help of the session' "$work/session"
+"$session" statsu >"$work/out" 2>"$work/err"
+[ $? -eq 2 ] || wrong 'a misspelt command of the session ends with 2'
+grep -qF 'did you mean "status"?' "$work/err" || wrong 'a misspelt command of the session is told which is meant'
 exit $failed

@@ -5,7 +5,16 @@
 run exits -- 'evopolicygym-session submit program --episodes 0:2; exit 0'
 check 'nothing selected: exit code 1' [ $code -eq 1 ]
 check 'agent_exited' holds 'record["terminal_reason"] == "agent_exited" and record["final_submission_id"] is None'
-check 'operator finishes' "$EPG_BIN/evopolicygym" finish "$run" submission-000001 --progress none
+check 'the next step is told' grep -qF "evopolicygym finish $run best" "$run.out"
+"$EPG_BIN/evopolicygym" resume "$run" >"$work/out" 2>"$work/err"
+check 'resume is refused' [ $? -eq 2 ]
+check 'resume names the way' grep -qF "evopolicygym finish $run best" "$work/err"
+cp "$run/events.jsonl" "$work/events"
+"$EPG_BIN/evopolicygym" finish "$run" 2 >"$work/out" 2>"$work/err"
+check 'an unknown candidate is refused' [ $? -eq 2 ]
+check 'what there is is told' grep -q '"2" is no published submission of this Run: there is submission-000001 alone' "$work/err"
+check 'a refused hand-over leaves no trace' cmp -s "$work/events" "$run/events.jsonl"
+check 'operator finishes' "$EPG_BIN/evopolicygym" finish "$run" best --progress none
 check 'marked as the operator'"'"'s' holds 'record["terminal_reason"] == "finished" and record["final_submission_id"] == "submission-000001" and find("finish_requested")[0]["by"] == "operator"'
 check 'twice is refused' [ "$("$EPG_BIN/evopolicygym" finish "$run" submission-000001 2>&1 | grep -c 'candidates already')" -eq 1 ]
 
@@ -13,6 +22,9 @@ run spent -- 'evopolicygym-session submit program --episodes 0:20; exit 0'
 check 'budget_exhausted' holds 'record["terminal_reason"] == "budget_exhausted"'
 run nonzero -- 'exit 7'
 check 'agent_failed' holds 'record["terminal_reason"] == "agent_failed" and record["agent"]["returncode"] == 7'
+check 'the exit code is told' grep -q 'why .*exit code 7' "$run.out"
+run signalled -- 'kill -9 $$'
+check 'the signal is told' grep -q 'why .*signal 9' "$run.out"
 run best --on-agent-exit best=2 --validation-episodes 2 -- '
 for n in 5 9 7; do sed -i "s/return [0-9]/return $n/" program/policy.py; evopolicygym-session submit program --episodes 0; done; exit 3'
 check 'the best are handed over' holds 'record["terminal_reason"] == "finished" and record["candidate_submission_ids"] == ["submission-000002", "submission-000003"] and find("finish_requested")[0]["by"] == "host"'

@@ -174,6 +174,55 @@ START_TEST(without_validation_one_candidate_is_handed_over)
 }
 END_TEST
 
+START_TEST(finish_takes_numbers_best_and_last)
+{
+    static const struct {
+        const char *ids;
+        const char *code;
+        uint64_t first;
+    } cases[] = {
+        {"[\"2\"]", "admitted", 2},
+        {"[\"best\"]", "admitted", 2},
+        {"[\"last\"]", "admitted", 3},
+        {"[\"last\",\"submission-000001\"]", "admitted", 3},
+        {"[\"best\",\"2\"]", "duplicate_submission", 0},
+        {"[\"submission-000003\",\"last\"]", "duplicate_submission", 0},
+        {"[\"4\"]", "unknown_submission", 0},
+        {"[\"0\"]", "unknown_submission", 0},
+        {"[\"initial\"]", "unknown_submission", 0},
+        {"[\"99999999999999999999\"]", "unknown_submission", 0},
+    };
+    epg_decision decision;
+    open_session("{\"episode_budget\":4,\"validation\":{\"episodes_per_candidate\":1}}");
+    submit("[0]", 1);
+    submit("[1]", 3);
+    submit("[2]", 2);
+    EPG_AUTO_FREE char *members = epg_format("\"method\":\"finish\",\"submission_ids\":%s", cases[_i].ids);
+    ck_assert_str_eq(verdict(members, &decision), cases[_i].code);
+    ck_assert_uint_eq(decision.candidates != NULL ? decision.candidates[0] : 0, cases[_i].first);
+    epg_decision_free(&decision);
+    session.direction = EPG_MINIMIZE;
+    ck_assert_uint_eq(epg_session_named(&session, "best"), 1);
+    close_session();
+}
+END_TEST
+
+START_TEST(an_unknown_candidate_is_told_what_there_is)
+{
+    epg_decision decision;
+    open_session("{\"episode_budget\":4}");
+    ck_assert_str_eq(verdict("\"method\":\"finish\",\"submission_ids\":[\"best\"]", &decision), "unknown_submission");
+    ck_assert_str_eq(decision.message, "\"best\" can't be a candidate: nothing is published in this Run yet");
+    submit("[0]", 1);
+    submit("[1]", 3);
+    ck_assert_str_eq(verdict("\"method\":\"finish\",\"submission_ids\":[\"submission-3\"]", &decision),
+                     "unknown_submission");
+    ck_assert_str_eq(decision.message, "\"submission-3\" is no published submission of this Run: there are "
+                                       "submission-000001 to submission-000002; 1, best and last name one too");
+    close_session();
+}
+END_TEST
+
 START_TEST(a_failed_submission_is_no_candidate)
 {
     epg_decision decision;
@@ -284,6 +333,8 @@ int main(void)
     tcase_add_test(cases, an_operator_may_hand_over_with_budget_left_when_it_says_so);
     tcase_add_test(cases, status_and_wait_are_answered_after_the_end_too);
     tcase_add_test(cases, status_tells_what_remains_and_what_runs);
+    tcase_add_loop_test(cases, finish_takes_numbers_best_and_last, 0, 10);
+    tcase_add_test(cases, an_unknown_candidate_is_told_what_there_is);
     tcase_add_test(cases, ten_thousand_submissions_are_kept_in_order);
     suite_add_tcase(suite, cases);
     return epg_test_main(suite);
