@@ -5,7 +5,7 @@
 run exits -- 'evopolicygym-session submit program --episodes 0:2; exit 0'
 check 'nothing selected: exit code 1' [ $code -eq 1 ]
 check 'agent_exited' holds 'record["terminal_reason"] == "agent_exited" and record["final_submission_id"] is None'
-check 'the next step is told' grep -qF "evopolicygym finish $run best" "$run.out"
+check 'the next step is told' grep -qF "finish $run best" "$run.out"
 "$EPG_BIN/evopolicygym" resume "$run" >"$work/out" 2>"$work/err"
 check 'resume is refused' [ $? -eq 2 ]
 check 'resume names the way' grep -qF "evopolicygym finish $run best" "$work/err"
