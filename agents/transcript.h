@@ -102,6 +102,9 @@ uint64_t epg_usage_tokens_total(const epg_usage *usage); /* input + output */
 /* {"cost":…,"cost_known":…,"tokens":{…},"tokens_known":…}, numbers null when not known. */
 void epg_usage_write(const epg_usage *usage, epg_json_writer *writer, const char *key);
 
+/* Adds what another start of the agent used. A start that reported nothing makes the sum a lower bound. */
+void epg_usage_add(epg_usage *sum, const epg_usage *more);
+
 const char *epg_transcript_final_text(const epg_transcript *transcript); /* NULL: none seen */
 const char *epg_transcript_session_id(const epg_transcript *transcript); /* NULL: none seen */
 /* The error that stands: a final one, else the last that the agent meant to get over, else fault NONE. */
@@ -110,6 +113,10 @@ const epg_agent_error *epg_transcript_error(const epg_transcript *transcript);
 /* The session of the agent's own that the transcript in `directory` (of an earlier start) told last: what its CLI's
  * resume form takes. NULL when there is none that could be an argument. Caller frees. */
 char *epg_transcript_last_session(int directory);
+
+/* What the starts that the transcript in `directory` tells of used in all, and how many there were. As far as they got
+ * to tell: the Host of one may have been killed. */
+uint64_t epg_transcript_past(int directory, epg_usage *out);
 
 /* Numbers for the record. */
 typedef struct epg_transcript_counts {

@@ -139,6 +139,22 @@ static void put_count(epg_json_writer *writer, const char *key, bool known, uint
     }
 }
 
+static epg_known both(epg_known a, epg_known b)
+{
+    if (a == EPG_KNOWN_NOT || b == EPG_KNOWN_NOT) {
+        return a == b ? EPG_KNOWN_NOT : EPG_KNOWN_AT_LEAST;
+    }
+    return a < b ? a : b;
+}
+
+void epg_usage_add(epg_usage *sum, const epg_usage *more)
+{
+    sum->tokens_known = both(sum->tokens_known, more->tokens_known);
+    sum->tokens = plus(sum->tokens, more->tokens);
+    sum->cost_known = both(sum->cost_known, more->cost_known);
+    sum->cost += more->cost;
+}
+
 void epg_usage_write(const epg_usage *usage, epg_json_writer *writer, const char *key)
 {
     bool known = usage->tokens_known != EPG_KNOWN_NOT;

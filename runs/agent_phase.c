@@ -164,6 +164,10 @@ static epg_code start_agent(epg_run_state *self, epg_error *err)
     EPG_AUTO_FREE char *client = epg_format("%s/evopolicygym-session", client_directory);
     char **environment = epg_invocation_environment(&self->invocation, path, client_directory,
                                                     epg_gateway_socket_path(self->gateway), self->workspace);
+    if (self->transcript != NULL) {
+        self->past_usage = epg_run_usage(self);
+        self->past_starts++;
+    }
     epg_transcript_free(EPG_TAKE(self->transcript));
     epg_close_cleanup(&self->transcript_fd);
     self->transcript_fd = epg_io_open(logs, "transcript.jsonl", O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW, 0600);
@@ -250,6 +254,23 @@ static epg_code serve_agent(epg_run_state *self, epg_error *err)
 int epg_run_returncode(const epg_exit *how)
 {
     return how->signal != 0 ? -how->signal : how->code;
+}
+
+epg_usage epg_run_usage(const epg_run_state *self)
+{
+    epg_usage usage = self->transcript != NULL ? epg_transcript_usage(self->transcript) : self->past_usage;
+    if (self->transcript != NULL && self->past_starts > 0) {
+        epg_usage_add(&usage, &self->past_usage);
+    }
+    return usage;
+}
+
+void epg_run_past_usage(epg_run_state *self)
+{
+    EPG_AUTO_CLOSE int logs = -1;
+    if (epg_dir_open_beneath(self->run, "agent", &logs, NULL) == EPG_OK) {
+        self->past_starts = epg_transcript_past(logs, &self->past_usage);
+    }
 }
 
 static void close_transcript(epg_run_state *self, const epg_exit *how)

@@ -83,7 +83,9 @@ typedef struct epg_run_state {
     epg_run_watch watch;
     epg_run_interval *intervals;
     size_t interval_count;
-    uint64_t agent_starts;
+    uint64_t agent_starts; /* by this Host */
+    uint64_t past_starts;  /* of the Agent that have ended, by whatever Host */
+    epg_usage past_usage;  /* of these */
     int64_t grace_deadline;
     bool agent_terminated; /* we asked it to end */
     bool agent_start_failed;
@@ -112,7 +114,9 @@ epg_code epg_run_lock(int run, int *out, epg_error *err);
 /* --- agent_phase.c --- */
 /* Starts the Agent, serves its session until it and its tree have ended, closes the session. */
 epg_code epg_run_agent_phase(epg_run_state *self, double seconds, epg_error *err);
-int epg_run_returncode(const epg_exit *how); /* the exit code, or -signal */
+int epg_run_returncode(const epg_exit *how);        /* the exit code, or -signal */
+epg_usage epg_run_usage(const epg_run_state *self); /* of all starts of the Agent */
+void epg_run_past_usage(epg_run_state *self);       /* reads what earlier Hosts' starts used */
 
 /* --- loop.c --- */
 /* Waits for anything to happen, takes the turns of signals, Agent, gateway and ledger; then returns. INTERRUPTED never:

@@ -194,15 +194,14 @@ static const char *agent_cause(const epg_run_state *self, const epg_agent_error 
 /* Of the whole Run, and of what led to each submission; the rest came after the last. */
 static void add_usage(const epg_run_state *self, json_t *host)
 {
+    if (self->transcript == NULL && self->past_starts == 0) {
+        return;
+    }
+    epg_usage usage = epg_run_usage(self);
+    (void)json_object_set_new(host, "usage", usage_json(&usage));
     if (self->transcript == NULL) {
         return;
     }
-    epg_usage usage = epg_transcript_usage(self->transcript);
-    if (self->history != NULL || self->agent_starts > 1) { /* what an earlier start used is not in it */
-        usage.tokens_known = usage.tokens_known == EPG_KNOWN_EXACTLY ? EPG_KNOWN_AT_LEAST : usage.tokens_known;
-        usage.cost_known = usage.cost_known == EPG_KNOWN_EXACTLY ? EPG_KNOWN_AT_LEAST : usage.cost_known;
-    }
-    (void)json_object_set_new(host, "usage", usage_json(&usage));
     json_t *list = json_array();
     for (size_t i = 0; i < self->interval_count; i++) {
         char id[EPG_SUBMISSION_ID_TEXT];

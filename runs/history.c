@@ -351,7 +351,7 @@ static epg_code final_selected(reader *self, const epg_ledger_line *line, epg_er
     return EPG_OK;
 }
 
-/* Each Host of a Run that was resumed tells of the Agent that it ran. */
+/* Each Host of a Run that was resumed tells what the Agent used and none before has told. */
 static void take_usage(epg_history *history, const epg_event_line *event)
 {
     const char *known = epg_event_line_text(event, "agent_usage");

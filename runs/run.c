@@ -173,19 +173,24 @@ static epg_code conclude(epg_run_state *self, epg_run_outcome *out, epg_error *e
         epg_submission_id(out->final_submission, id);
         digest = epg_session_submission(&self->session, out->final_submission)->program_digest;
     }
-    epg_usage usage = {0};
-    if (self->transcript != NULL) {
-        usage = epg_transcript_usage(self->transcript);
-    }
+    epg_usage usage = epg_run_usage(self);
+    uint64_t tokens = epg_usage_tokens_total(&usage);
+    double cost = usage.cost;
     bool tokens_known = usage.tokens_known != EPG_KNOWN_NOT;
     bool cost_known = usage.cost_known != EPG_KNOWN_NOT;
-    EPG_TRY(EPG_EVENT(
-        self->ledger, self->interrupted != 0 ? "run_interrupted" : "run_finished", err,
-        cost_known ? epg_field_double("agent_cost_usd", usage.cost) : epg_field_null("agent_cost_usd"),
-        tokens_known ? epg_field_u64("agent_tokens", epg_usage_tokens_total(&usage)) : epg_field_null("agent_tokens"),
-        epg_field_text("agent_usage", epg_known_name(tokens_known ? usage.tokens_known : usage.cost_known)),
-        epg_field_text("program_digest", digest), epg_field_text("submission_id", id[0] != '\0' ? id : NULL),
-        epg_field_text("terminal_reason", reason)));
+    if (self->history != NULL) { /* the ends of a Run are added up: each tells what none has told before */
+        tokens -= tokens < self->history->tokens ? tokens : self->history->tokens;
+        cost -= cost < self->history->cost ? cost : self->history->cost;
+        tokens_known = tokens_known && (tokens > 0 || self->transcript != NULL);
+        cost_known = cost_known && (cost > 0 || self->transcript != NULL);
+    }
+    EPG_TRY(
+        EPG_EVENT(self->ledger, self->interrupted != 0 ? "run_interrupted" : "run_finished", err,
+                  cost_known ? epg_field_double("agent_cost_usd", cost) : epg_field_null("agent_cost_usd"),
+                  tokens_known ? epg_field_u64("agent_tokens", tokens) : epg_field_null("agent_tokens"),
+                  epg_field_text("agent_usage", epg_known_name(tokens_known ? usage.tokens_known : usage.cost_known)),
+                  epg_field_text("program_digest", digest), epg_field_text("submission_id", id[0] != '\0' ? id : NULL),
+                  epg_field_text("terminal_reason", reason)));
     EPG_TRY(epg_ledger_sync(self->ledger, err));
     EPG_TRY(epg_run_document_conclude(self, out, err));
     epg_run_directory_tidy(self->run);

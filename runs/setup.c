@@ -329,6 +329,7 @@ epg_code epg_run_reopen(epg_run_state *self, epg_error *err)
     EPG_TRY(epg_publisher_open(self->run, &self->publisher, err));
     EPG_TRY(keep_records(self, err));
     EPG_TRY(plan_training(self, err));
+    epg_run_past_usage(self);
     return restore_publications(self, err);
 }
 

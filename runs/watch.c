@@ -66,7 +66,7 @@ static void sample(epg_run_state *self, int64_t now)
 
 static const char *passed_limit(const epg_run_state *self, int64_t now)
 {
-    epg_usage usage = epg_transcript_usage(self->transcript);
+    epg_usage usage = epg_run_usage(self);
     if (self->config->max_tokens > 0 && epg_usage_tokens_total(&usage) > self->config->max_tokens) {
         return "max_tokens";
     }

@@ -3,6 +3,7 @@
 #include "agents/transcript.h"
 
 #include <fcntl.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -466,6 +467,49 @@ START_TEST(last_session_is_read_back_and_never_trusted)
 }
 END_TEST
 
+START_TEST(what_earlier_starts_used_is_added_up_and_never_trusted)
+{
+#define TOLD(in, known)                                                                                                \
+    "\"cost\":0.5,\"cost_known\":\"" known "\",\"tokens\":{\"input\":" in ",\"output\":1},"                            \
+    "\"tokens_known\":\"" known "\"}"
+#define START "{\"event\":\"transcript\"}\n"
+#define USAGE(in) "{\"event\":\"usage\"," TOLD(in, "lower_bound") "\n"
+#define END(in) "{\"event\":\"end\",\"usage\":{" TOLD(in, "exact") "}\n"
+    static const struct {
+        const char *text;
+        uint64_t starts, input;
+        epg_known known;
+        double cost;
+    } cases[] = {
+        {"", 0, 0, EPG_KNOWN_NOT, 0},
+        {START, 1, 0, EPG_KNOWN_NOT, 0},
+        {START USAGE("5") USAGE("7") END("8"), 1, 8, EPG_KNOWN_EXACTLY, 0.5},
+        {START END("8") START END("9"), 2, 17, EPG_KNOWN_EXACTLY, 1},
+        {START USAGE("7") START END("9"), 2, 16, EPG_KNOWN_AT_LEAST, 1},
+        {START START END("9"), 2, 9, EPG_KNOWN_AT_LEAST, 0.5},
+        {START "{\"event\":\"message\",\"text\":\"\\\"event\\\":\\\"end\\\"\"}\n" USAGE("7") "{\"event\":\"usa", 1, 7,
+         EPG_KNOWN_AT_LEAST, 0.5},
+        {START USAGE("9223372036854775807") START USAGE("9223372036854775807"), 2, INT64_MAX / 2, EPG_KNOWN_AT_LEAST,
+         1},
+        {START USAGE("-1"), 1, 0, EPG_KNOWN_AT_LEAST, 0.5},
+        {START "{\"event\":\"usage\",\"cost\":-3,\"cost_known\":\"x\",\"tokens\":[],\"tokens_known\":2}\n", 1, 0,
+         EPG_KNOWN_NOT, 0},
+    };
+    char *directory = epg_test_directory();
+    int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    epg_usage usage;
+    ck_assert_uint_eq(epg_transcript_past(fd, &usage), 0);
+    for (size_t i = 0; i < EPG_COUNT(cases); i++) {
+        epg_test_write_text(directory, "transcript.jsonl", cases[i].text);
+        ck_assert_msg(epg_transcript_past(fd, &usage) == cases[i].starts, "case %zu", i);
+        ck_assert_msg(usage.tokens.input == cases[i].input && usage.tokens_known == cases[i].known, "case %zu", i);
+        ck_assert_msg(fabs(usage.cost - cases[i].cost) < 1e-12, "case %zu", i);
+    }
+    (void)close(fd);
+    epg_test_directory_free(directory);
+}
+END_TEST
+
 START_TEST(plain_text_and_notes_are_kept)
 {
     play on;
@@ -499,6 +543,7 @@ int main(void)
     tcase_add_test(group, failures_without_a_word_in_the_stream_are_judged);
     tcase_add_test(group, an_agent_that_gets_over_an_error_has_none);
     tcase_add_test(group, plain_text_and_notes_are_kept);
+    tcase_add_test(group, what_earlier_starts_used_is_added_up_and_never_trusted);
     tcase_add_test(group, last_session_is_read_back_and_never_trusted);
     suite_add_tcase(suite, group);
     return epg_test_main(suite);
