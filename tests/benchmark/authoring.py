@@ -11,6 +11,7 @@ import tempfile
 import unittest
 from pathlib import Path
 from types import MappingProxyType
+from typing import Optional
 
 import evopolicygym
 from evopolicygym import Program, errors
@@ -165,6 +166,7 @@ class Values(unittest.TestCase):
         self.assertEqual(InvalidAction("no").reason, "no")
         self.assertEqual(InvalidAction(reason="no"), InvalidAction("no"))
         self.assertEqual((InvalidAction(message="no").message, InvalidAction().reason), ("no", ""))
+        self.assertEqual(InvalidAction(code="bad", detail="no").reason, "bad")
         with self.assertRaises(Exception):
             raise InvalidAction("no")
 
@@ -173,12 +175,57 @@ class Values(unittest.TestCase):
         self.assertIs(evopolicygym.Benchmark, Benchmark)
         self.assertEqual(evopolicygym.authoring.Step, Step)
         self.assertTrue(issubclass(errors.SomethingError, errors.EvoPolicyGymError))
+        from evopolicygym import artifacts, authoring, program, results
+
+        for module in (authoring, artifacts, results, program):  # a name is found wherever a package looks for it
+            for name in ("Step", "Artifact", "EpisodeRecord", "Program", "PolicyValue", "ProgramError"):
+                self.assertIs(getattr(module, name), getattr(evopolicygym, name))
+            with self.assertRaises(AttributeError):
+                module.nothing_like_it
+        self.assertEqual(BenchmarkFixture("b", (), "more", named=1).named, 1)
         with self.assertRaises(AttributeError):
             errors.something
         with self.assertRaises(ImportError):
             from evopolicygym import nothing_like_it
         self.assertEqual(EpisodeResult("completed", 1.0, 2).failure, None)
         self.assertTrue(callable(Policy.act) and PolicyContext and TensorValue and Environment[int])
+
+
+class Parameters(unittest.TestCase):
+    def test_what_a_text_stands_for(self):
+        import runner
+
+        def factory(a, b: str, c: "str | None", d: Optional[str], e: float, f: "float | None", g: "int | float", h: int,
+                    i: bool): ...
+
+        given = {
+            "a": ["3", 3], "b": ["3", "3"], "c": ["3", "3"], "d": ["None", None], "e": ["3", 3.0], "f": ["null", None],
+            "g": ["3", 3], "h": ["4x4", "4x4"], "i": ["True", True],
+        }
+        words = ["%s=%s" % (name, text) for name, (text, _) in given.items()]
+        made = runner.parameters_of(factory, words)
+        self.assertEqual(repr(made), repr({name: value for name, (_, value) in given.items()}))
+        for text, value in (("0.5", 0.5), ("true", True), ("False", False), ("null", None), ("[1, 2.0]", [1, 2.0]),
+                            ('"x"', "x"), ("NaN", "NaN"), ("a=b", "a=b"), ("", "")):
+            self.assertEqual(repr(runner.parameters_of(factory, ["a=" + text])), repr({"a": value}))
+
+
+class Records(unittest.TestCase):
+    def test_they_are_a_tuple_to_whoever_asks(self):
+        import runner
+
+        class Two(runner.Records):
+            def __getitem__(self, index):
+                return ("x", "y")[index]
+
+        records = Two(None, 2, None)
+        self.assertIsInstance(records, tuple)
+        self.assertEqual((len(records), list(records), tuple(records), records + (1,)), (
+            2, ["x", "y"], ("x", "y"), ("x", "y", 1)))
+        self.assertTrue(records == ("x", "y") and records != ("x",) and "y" in records and not "z" in records)
+        first, second = records
+        self.assertEqual((first, second, [*records], records.index("y"), records.count("x"), sorted(records)[0]), (
+            "x", "y", ["x", "y"], 1, 1, "x"))
 
 
 class Conformance(unittest.TestCase):

@@ -126,9 +126,19 @@ mistake "can't be started" "cmd:missing-$$"
 mistake 'needs a module and a factory' python:
 mistake 'needs a module and a factory' python:broken
 mistake 'key=value' 'python:broken:make?at'
-output=$("$program" benchmark show python:missing_module:make --benchmark-python "$python" 2>&1)
-[ $? -eq 3 ] || fail "a missing module: $output"
-grep -q "ModuleNotFoundError: No module named 'missing_module'" <<<"$output" || fail "a missing module: $output"
+one_line() { # PATTERN SPEC
+    local output
+    output=$("$program" benchmark show "$2" --benchmark-python "$python" 2>&1)
+    [ $? -eq 3 ] || fail "$2: another exit code: $output"
+    [ "$(wc -l <<<"$output")" -eq 1 ] || fail "$2: not one line: $output"
+    grep -qE -- "$1" <<<"$output" || fail "$2: no \"$1\" in: $output"
+}
+one_line "no module 'missing_module' for .*: install it there.*--benchmark-python" python:missing_module:make
+one_line "no module 'broken.missing'" python:broken.missing:make
+one_line 'the module broken has no mak; .*: .*make' python:broken:mak
+one_line "make\(at.*\) can't be called so: .*'size'" 'python:broken:make?size=3'
+one_line 'the parameter at is given twice' 'python:broken:make?at=1&at=2'
+one_line 'gave a list, which is no Benchmark' 'python:broken:deep?levels=3'
 
 # --- executables in other languages ---
 "${EPG_CC:-cc}" "$EPG_SOURCE/examples/benchmark-process/dice.c" -o "$work/dice" || fail 'dice.c did not build'

@@ -4,20 +4,23 @@
 
 How it works. The package is imported and its factory called at the first question, so that what goes wrong there is
 told as any other fault. Each question gets its answer, or a fault with what was raised; the traceback goes to stderr.
-This file's directory stands first on sys.path: `evopolicygym` is ours, whatever else is installed. The working
-directory stands last. The process ends when the channel does.
+`evopolicygym` is imported from this file's directory before anything else, so it is ours, whatever else is installed;
+then that directory is the last on sys.path, after the working directory. The process ends when the channel does.
 """
 
 import os
 import sys
 
-sys.path.append(os.getcwd())
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:] = [HERE] + [path for path in sys.path if path != HERE]
 
 from evopolicygym import _values
 from evopolicygym._calling import calling
 from evopolicygym._codec import encode
 from evopolicygym._values import orders_of, private_value, public_bytes, trusted_bytes, value_of, with_orders
 from evopolicygym.authoring import BenchmarkSpec, EpisodeSpec, Feedback, InvalidAction, Step
+
+sys.path[:] = sys.path[1:] + [os.getcwd(), HERE]
 
 RECEIVE, SEND = 3, 4
 READ_SIZE = 8192  # most questions are small, and room for more costs time in every one of them
@@ -30,6 +33,10 @@ STEP = ord("A")
 
 class Ended(Exception):
     """The Host closed the channel."""
+
+
+class Mistake(Exception):
+    """The user's, told in one line without a traceback."""
 
 
 class Channel:
@@ -71,20 +78,34 @@ class Channel:
 # --- The package ---
 
 
-def read_parameter(text, annotation):
-    """JSON where it is some, else the text itself; always the text where the factory wants a str."""
-    import json
+def kinds_of(annotation):
+    """The names of the types that a parameter is declared with: {"str", "None"} for `str | None` or `Optional[str]`."""
+    text = annotation.__name__ if isinstance(annotation, type) else str(annotation).replace("typing.", "")
+    if text.startswith("Optional["):
+        text = text[len("Optional[") : -1] + "|None"
+    return set(text.replace(" ", "").split("|"))
 
-    if annotation in (str, "str"):
-        return text
+
+def read_parameter(text, kinds):
+    """The value of a parameter's text: JSON, or Python's True, False and None, where it is one of these; else the text.
+
+    What is declared as str stays text, and a number for what is declared as float is a float.
+    """
+    import json
 
     def no_constant(name):
         raise ValueError(name)
 
+    if "None" in kinds and text in ("None", "null"):
+        return None
+    if "str" in kinds and kinds <= {"str", "None"}:
+        return text
+    words = {"True": True, "False": False, "None": None}
     try:
-        return json.loads(text, parse_constant=no_constant)
+        value = words[text] if text in words else json.loads(text, parse_constant=no_constant)
     except ValueError:
         return text
+    return float(value) if type(value) is int and "float" in kinds and "int" not in kinds else value
 
 
 def parameters_of(factory, words):
@@ -98,69 +119,96 @@ def parameters_of(factory, words):
     for word in words:
         name, _, text = word.partition("=")
         if name in named:
-            raise ValueError("the parameter %s is given twice" % name)
-        named[name] = read_parameter(text, annotations.get(name))
+            raise Mistake("the parameter %s is given twice" % name)
+        named[name] = read_parameter(text, kinds_of(annotations.get(name)))
     return named
 
 
-def attribute(module, path):
-    for name in path.split("."):
-        module = getattr(module, name)
-    return module
-
-
-def make_benchmark(module, factory, words):
+def import_named(module):
     import importlib
 
     try:
-        imported = importlib.import_module(module)
+        return importlib.import_module(module)
     except ModuleNotFoundError as error:
         if error.name is None or (module + ".").find(error.name + ".") != 0:
             raise  # something that the package needs
-        raise ModuleNotFoundError(
-            "No module named %r for %s: install it there, or name another interpreter with --benchmark-python"
-            % (error.name, sys.executable)
+        raise Mistake(
+            "there is no module %r for %s: install it there, name its directory in PYTHONPATH, or name another "
+            "interpreter with --benchmark-python" % (error.name, sys.executable)
         ) from None
-    made = attribute(imported, factory)
+
+
+def attribute(module, path):
+    found = module
+    for name in path.split("."):
+        if not hasattr(found, name):
+            there = [known for known, value in vars(module).items() if callable(value) and not known.startswith("_")]
+            raise Mistake("the module %s has no %s; what can be called in it: %s"
+                          % (module.__name__, path, ", ".join(there) or "nothing"))
+        found = getattr(found, name)
+    return found
+
+
+def call_factory(factory, name, words):
+    import inspect
+
+    parameters = parameters_of(factory, words)
+    try:
+        inspect.signature(factory).bind(**parameters)
+    except TypeError as error:
+        raise Mistake("%s%s can't be called so: %s" % (name, inspect.signature(factory), error)) from None
+    except ValueError:
+        pass  # it has no signature
+    return factory(**parameters)
+
+
+def make_benchmark(module, factory, words):
+    made = attribute(import_named(module), factory)
+    name = "%s:%s" % (module, factory)
     if callable(made) and (isinstance(made, type) or not hasattr(made, "make_environment")):
-        made = made(**parameters_of(made, words))
+        made = call_factory(made, name, words)
     elif words:
-        raise TypeError("%s:%s is no factory and takes no parameters" % (module, factory))
-    for name in ("spec", "episodes", "make_environment", "feedback"):
-        if not hasattr(made, name):
-            raise TypeError("%s:%s gave a %s, which has no %s" % (module, factory, type(made).__name__, name))
+        raise Mistake("%s is no factory and takes no parameters" % name)
+    for needed in ("spec", "episodes", "make_environment", "feedback"):
+        if not hasattr(made, needed):
+            raise Mistake("%s gave a %s, which is no Benchmark: it has no %s" % (name, type(made).__name__, needed))
     return made
 
 
 # --- Records ---
 
 
-class Records:
-    """The Feedback's records: a sequence that holds no more than what its user holds.
+class Records(tuple):
+    """The Feedback's records: a tuple to whoever asks, that holds no more than what its user holds.
 
     Records come from the Host in order, once; their bytes are kept in a temporary file for whoever looks again.
     """
 
-    def __init__(self, channel, count):
+    def __new__(cls, channel, total, benchmark):
+        return super().__new__(cls)
+
+    def __init__(self, channel, total, benchmark):
         import tempfile
         import weakref
 
         self.channel = channel
-        self.count = count
+        self.total = total
+        self.benchmark = benchmark
+        self.key_orders = {}  # of the maps of initial observations: how their keys stood
         self.file = tempfile.SpooledTemporaryFile(max_size=16 * 1024 * 1024)
         self.places = []  # of each record: where its pieces begin and how long each is
         self.alive = weakref.WeakValueDictionary()
 
     def __len__(self):
-        return self.count
+        return self.total
 
     def __getitem__(self, index):
         if isinstance(index, slice):
-            return tuple(self[i] for i in range(*index.indices(self.count)))
+            return tuple(self[i] for i in range(*index.indices(self.total)))
         position = index.__index__()
         if position < 0:
-            position += self.count
-        if not 0 <= position < self.count:
+            position += self.total
+        if not 0 <= position < self.total:
             raise IndexError("record index out of range")
         record = self.alive.get(position)
         if record is None:
@@ -170,23 +218,42 @@ class Records:
         return record
 
     def __iter__(self):
-        for index in range(self.count):
+        for index in range(self.total):
             yield self[index]
 
     def __reversed__(self):
-        for index in reversed(range(self.count)):
+        for index in reversed(range(self.total)):
             yield self[index]
 
     def __contains__(self, wanted):
         return any(record == wanted for record in self)
 
+    def whole(self):
+        return tuple(iter(self))
+
     def index(self, wanted, *bounds):
-        return tuple(self).index(wanted, *bounds)
+        return self.whole().index(wanted, *bounds)
+
+    def count(self, wanted):
+        return self.whole().count(wanted)
 
     def __eq__(self, other):
-        return tuple(self) == tuple(other) if isinstance(other, (tuple, list, Records)) else NotImplemented
+        return self.whole() == tuple(iter(other)) if isinstance(other, tuple) else NotImplemented
 
+    def __ne__(self, other):
+        return not self == other
+
+    def __add__(self, other):
+        return self.whole() + tuple(iter(other)) if isinstance(other, tuple) else NotImplemented
+
+    def __mul__(self, times):
+        return self.whole() * times
+
+    __rmul__ = __mul__
     __hash__ = None
+
+    def __repr__(self):
+        return "<%d EpisodeRecords>" % self.total
 
     def pull(self):
         self.file.seek(0, os.SEEK_END)
@@ -217,13 +284,35 @@ class Records:
                 turn["observation"] = with_orders(turn["observation"], orders)
                 initial = initial or first
                 transitions.append(Transition(action, Step(**turn)))
+        spec = EpisodeSpec(head["environment_seed"], private_value(head["scenario"])[0])
+        observation = head["initial_observation"]
         return EpisodeRecord(
-            spec=EpisodeSpec(head["environment_seed"], private_value(head["scenario"])[0]),
+            spec=spec,
             policy_seed=head["policy_seed"],
-            initial_observation=with_orders(head["initial_observation"], initial),
+            initial_observation=with_orders(observation, initial) if transitions else self.reordered(observation, spec),
             transitions=tuple(transitions),
             policy_failure=head["policy_failure"],
         )
+
+    def reordered(self, observation, spec):
+        """The initial observation of an Episode without a Step, which is what tells of the order of keys elsewhere.
+
+        Observations of one Benchmark are made alike, so one fresh Environment's tells it for all that look the same.
+        """
+        wanted = _values.key_sets(observation)
+        if not wanted.keys() <= self.key_orders.keys():
+            self.key_orders = {**wanted, **self.first_key_sets(spec), **self.key_orders}
+        return _values.with_key_orders(observation, self.key_orders)
+
+    def first_key_sets(self, spec):
+        try:
+            environment = self.benchmark.make_environment(spec)
+            try:
+                return _values.key_sets(environment.reset())
+            finally:
+                environment.close()
+        except Exception:
+            return {}  # the order is lost, and nothing else
 
 
 # --- Answers ---
@@ -248,9 +337,6 @@ class Runner:
 
     def ready(self):
         if self.benchmark is None:
-            from collections.abc import Sequence
-
-            Sequence.register(Records)
             self.benchmark = make_benchmark(*self.source)
         return self.benchmark
 
@@ -319,8 +405,8 @@ class Runner:
         self.channel.send(b"c")
 
     def feedback(self, body):
-        records = Records(self.channel, value_of(body))
-        feedback = self.ready().feedback(records)
+        benchmark = self.ready()
+        feedback = benchmark.feedback(Records(self.channel, value_of(body), benchmark))
         if not isinstance(feedback, Feedback):
             raise TypeError("feedback returned a %s, not a Feedback" % type(feedback).__name__)
         for artifact in feedback.artifacts:
@@ -340,14 +426,16 @@ class Runner:
 
 
 def told(error):
-    """One line for the Host; the traceback goes to stderr."""
+    """One line for the Host; the traceback of what is no Mistake goes to stderr."""
     try:
-        sys.__excepthook__(type(error), error, error.__traceback__)
+        if not isinstance(error, Mistake):
+            sys.__excepthook__(type(error), error, error.__traceback__)
         text = " ".join(str(error).split())
     except BaseException:
         text = "(its text can't be had)"
-    name = type(error).__name__
-    text = name + ": " + text if text else name
+    if not isinstance(error, Mistake):
+        name = type(error).__name__
+        text = name + ": " + text if text else name
     return encode(text[:TEXT_LIMIT].encode("utf-8", "replace").decode())
 
 

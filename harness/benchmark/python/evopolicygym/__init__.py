@@ -22,15 +22,20 @@ __version__ = "0.3.0"  # of the interface that packages are written for
 _PLACES = ("authoring", "program", "artifacts", "results", "errors", "policy")
 
 
-def __getattr__(name):
-    """``evopolicygym.Program`` and other names of the modules below, loaded when they are first asked for."""
-    if not name.startswith("_"):
-        import importlib
+def _find(name, asked):
+    """A public name of any module here, wherever a package looks for it."""
+    import importlib
 
-        if name in _PLACES:
+    if not name.startswith("_"):
+        if name in _PLACES and asked == __name__:
             return importlib.import_module("evopolicygym." + name)
         for place in _PLACES:
             module = importlib.import_module("evopolicygym." + place)
             if name in module.__all__:
                 return getattr(module, name)
-    raise AttributeError("module 'evopolicygym' has no attribute %r" % name)
+    raise AttributeError("module %r has no attribute %r" % (asked, name))
+
+
+def __getattr__(name):
+    """``evopolicygym.Program`` and other names of the modules below, loaded when they are first asked for."""
+    return _find(name, __name__)

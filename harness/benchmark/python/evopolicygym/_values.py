@@ -137,6 +137,29 @@ def with_orders(value, orders):
     return restore(value)
 
 
+def key_sets(value):
+    """Of every map of two keys or more: its keys, as a set, and as they stand. What was sent before is not too deep."""
+    found = {}
+    if isinstance(value, Mapping):
+        if len(value) > 1:
+            found[frozenset(value)] = list(value)
+        value = value.values()
+    elif not isinstance(value, (list, tuple)):
+        return found
+    for item in value:
+        found.update(key_sets(item))
+    return found
+
+
+def with_key_orders(value, orders):
+    """The decoded value with the keys of its maps as `orders`, the result of key_sets on another one, has them."""
+    if type(value) is dict:
+        return {key: with_key_orders(value[key], orders) for key in orders.get(frozenset(value), value)}
+    if type(value) in (list, tuple):
+        return type(value)(with_key_orders(item, orders) for item in value)
+    return value
+
+
 def private_bytes(value, name, observation=None, initial=None):
     """The bytes of a scenario or metrics, with orders: its own, and those of the observations that go with it."""
     data = trusted_bytes(value, name)

@@ -68,3 +68,9 @@ class Artifact:
 
     data = payload = body = property(lambda self: self.content)
     path = property(lambda self: self.name)
+
+
+def __getattr__(name):
+    from . import _find
+
+    return _find(name, __name__)

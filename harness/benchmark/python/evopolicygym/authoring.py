@@ -185,8 +185,8 @@ class Step:
 class InvalidAction(InvalidActionError):
     """An Action that the Environment refuses: `step` may raise it or return it."""
 
-    def __init__(self, reason="", *details, message=""):
-        super().__init__(reason or message, *details)
+    def __init__(self, reason="", *details, **named):
+        super().__init__(reason or next((text for text in named.values() if isinstance(text, str)), ""), *details)
 
     @property
     def reason(self):
@@ -344,8 +344,8 @@ class BenchmarkFixture:
     """What a package gives to be tried out: a Benchmark (or what makes one) and Actions to replay, and whatever else it
     names: `split`, `seed`, `count`, `actions` (a list of Episodes, each a list of Actions), `program`, `baseline`."""
 
-    def __init__(self, benchmark=None, actions=(), **named):
-        self.__dict__.update(named, benchmark=benchmark, actions=actions)
+    def __init__(self, benchmark=None, actions=(), *others, **named):
+        self.__dict__.update(named, benchmark=benchmark, actions=actions, others=others)
 
     def __repr__(self):
         return "BenchmarkFixture(%s)" % ", ".join("%s=%r" % item for item in self.__dict__.items())
@@ -356,3 +356,9 @@ def check_benchmark(benchmark, fixture=None, **named):
     from ._conformance import check
 
     return check(benchmark, fixture, named)
+
+
+def __getattr__(name):
+    from . import _find
+
+    return _find(name, __name__)

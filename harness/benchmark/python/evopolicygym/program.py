@@ -142,3 +142,9 @@ class Program:
 
     def __repr__(self):
         return "Program(%d files, %s)" % (len(self._files), self._digest)
+
+
+def __getattr__(name):
+    from . import _find
+
+    return _find(name, __name__)

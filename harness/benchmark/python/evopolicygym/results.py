@@ -31,3 +31,9 @@ class EvaluationResult:
     episodes: Tuple[EpisodeSummary, ...] = ()
 
     score = property(lambda self: self.feedback.score)
+
+
+def __getattr__(name):
+    from . import _find
+
+    return _find(name, __name__)
