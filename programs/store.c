@@ -6,9 +6,10 @@
  *   3. main         Dying before this leaves main one behind its newest tag: the repeated commit finds the tag, and
  *                   moves main.
  *
- * References are written by libgit2: locked, synced, renamed, their directory synced. A lock that a dead writer left
- * behind would refuse every later one; since a store has one writer at a time, a lock that does not go away soon is
- * taken to be that, and removed. */
+ * libgit2 only reads: every file of the repository is written through system/io.h, so that deaths, full disks and power
+ * loss can be played at each step. References are written as git does: a lock file, synced, renamed, their directory
+ * synced. A lock that a dead writer left behind would refuse every later one; since a store has one writer at a time, a
+ * lock that does not go away soon is taken to be that, and removed. */
 #include "programs/store.h"
 
 #include <errno.h>
@@ -37,11 +38,6 @@ epg_code epg_store_fail(epg_error *err, epg_code code, const char *format, ...)
     (void)epg_buffer_text(&text, last != NULL && last->message != NULL ? last->message : "no reason given");
     EPG_AUTO_FREE char *reason = epg_printable(epg_buffer_cstr(&text), text.size);
     return epg_fail(err, code, "%s: %s", head, reason);
-}
-
-epg_code epg_store_boundary(const char *name, epg_error *err)
-{
-    return epg_io_boundary(name) == 0 ? EPG_OK : epg_fail_errno(err, errno, "%s", name);
 }
 
 /* The library's state is the process's: the same for every store. Nothing of the user's git configuration counts, what
@@ -124,40 +120,39 @@ epg_code epg_store_open(const char *path, epg_store **out, epg_error *err)
     return EPG_OK;
 }
 
-static epg_tree_step sync_entry(void *context, const epg_tree_entry *entry, epg_code *code, epg_error *err)
-{
-    (void)context;
-    EPG_AUTO_CLOSE int fd = openat(entry->dir, entry->name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    if (fd < 0 || epg_io_fsync(fd) != 0) {
-        *code = epg_fail_errno(err, errno, "can't sync \"%s\"", entry->path);
-        return EPG_TREE_STOP;
-    }
-    return EPG_TREE_CONTINUE;
-}
+/* What `git init --bare` makes, as far as a repository needs it. */
+static const char *const directories[] = {"objects",    "objects/info", "objects/pack", "refs",
+                                          "refs/heads", "refs/notes",   "refs/tags"};
+static const struct {
+    const char *name;
+    const char *content;
+} files[] = {
+    {"HEAD", "ref: " EPG_STORE_MAIN "\n"},
+    {"config", "[core]\n\tbare = true\n\trepositoryformatversion = 0\n\tfilemode = true\n"},
+    {"description", "The Programs of one EvoPolicyGym Run, one commit a submission\n"},
+};
 
 /* An empty repository at `path`, all of it synced but its name. */
 static epg_code initialise(const char *path, epg_error *err)
 {
-    git_repository *repo = NULL;
-    git_repository_init_options options;
-    (void)git_repository_init_options_init(&options, GIT_REPOSITORY_INIT_OPTIONS_VERSION);
-    options.flags = GIT_REPOSITORY_INIT_BARE | GIT_REPOSITORY_INIT_NO_REINIT | GIT_REPOSITORY_INIT_MKDIR;
-    options.mode = 0700;
-    options.initial_head = "main";
-    options.description = "The Programs of one EvoPolicyGym Run, one commit a submission\n";
-    EPG_TRY(epg_store_boundary("store: before the repository is made", err));
-    if (git_repository_init_ext(&repo, path, &options) != 0) {
-        return epg_store_fail(err, EPG_ERR_IO, "can't make the history \"%s\"", path);
-    }
-    git_repository_free(repo);
     EPG_AUTO_CLOSE int root = -1;
-    EPG_AUTO_CLOSE int refs = -1;
-    EPG_TRY(epg_dir_open(AT_FDCWD, path, &root, err));
-    EPG_TRY(epg_dir_open(root, "refs", &refs, err));
-    if (epg_io_mkdir(refs, "notes", 0700) != 0) {
-        return epg_fail_errno(err, errno, "can't make \"refs/notes\"");
+    if (epg_io_mkdir(AT_FDCWD, path, 0700) != 0) {
+        return epg_fail_errno(err, errno, "can't make the history \"%s\"", path);
     }
-    EPG_TRY(epg_tree_walk(root, sync_entry, NULL, err));
+    EPG_TRY(epg_dir_open(AT_FDCWD, path, &root, err));
+    for (size_t i = 0; i < EPG_COUNT(directories); i++) {
+        if (epg_io_mkdir(root, directories[i], 0700) != 0) {
+            return epg_fail_errno(err, errno, "can't make \"%s\"", directories[i]);
+        }
+    }
+    for (size_t i = 0; i < EPG_COUNT(directories); i++) {
+        EPG_AUTO_CLOSE int made = -1;
+        EPG_TRY(epg_dir_open_beneath(root, directories[i], &made, err));
+        EPG_TRY(epg_dir_sync(made, err));
+    }
+    for (size_t i = 0; i < EPG_COUNT(files); i++) {
+        EPG_TRY(epg_file_write_new(root, files[i].name, epg_span_text(files[i].content), 0644, true, err));
+    }
     return epg_dir_sync(root, err);
 }
 

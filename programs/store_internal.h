@@ -37,14 +37,12 @@ EPG_GIT_CLEANUP(git_note)
 EPG_GIT_CLEANUP(git_diff)
 EPG_GIT_CLEANUP(git_reference)
 EPG_GIT_CLEANUP(git_odb_object)
-EPG_GIT_CLEANUP(git_refdb)
 EPG_GIT_CLEANUP(git_reference_iterator)
 EPG_GIT_CLEANUP(git_note_iterator)
 #define EPG_AUTO_GIT(type) EPG_CLEANUP(epg_##type##_cleanup) type
 
 /* As epg_fail, with what libgit2 said last appended. */
 epg_code epg_store_fail(epg_error *err, epg_code code, const char *format, ...) __attribute__((format(printf, 3, 4)));
-epg_code epg_store_boundary(const char *name, epg_error *err);
 /* Opens (again) what libgit2 keeps of the repository. */
 epg_code epg_store_attach(epg_store *store, epg_error *err);
 
@@ -64,7 +62,11 @@ epg_code epg_store_set_ref(epg_store *store, const char *name, const git_oid *id
 epg_code epg_store_delete_ref(epg_store *store, const char *name, epg_error *err);
 /* Syncs the directory that holds the reference: for one that was found and might have been left unsynced. */
 epg_code epg_store_sync_ref(epg_store *store, const char *name, epg_error *err);
+/* Writes a file of the repository as git does: PATH.lock, synced, renamed, the directory synced. */
+epg_code epg_store_replace_file(epg_store *store, const char *path, epg_span content, epg_error *err);
+/* store_packed.c: gathers the tags that are files of their own into packed-refs; takes one reference out of it. */
 epg_code epg_store_pack_refs(epg_store *store, epg_error *err);
+epg_code epg_store_unpack_ref(epg_store *store, const char *name, epg_error *err);
 epg_code epg_store_get_tag(epg_store *store, const char *name, git_oid *out, epg_error *err);
 epg_code epg_store_check_name(const char *name, epg_error *err);
 

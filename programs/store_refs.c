@@ -45,7 +45,7 @@ epg_code epg_store_get_tag(epg_store *store, const char *name, git_oid *out, epg
 }
 
 /* A lock is another git's for a moment, or a dead writer's for ever. */
-static bool try_again(const epg_store *store, const char *name, int *tries)
+static bool try_again(const epg_store *store, const char *lock, int *tries)
 {
     enum { PATIENT_TRIES = 20 };
     static const struct timespec pause = {.tv_nsec = 25 * EPG_MILLISECOND};
@@ -53,53 +53,50 @@ static bool try_again(const epg_store *store, const char *name, int *tries)
         (void)nanosleep(&pause, NULL);
         return true;
     }
-    EPG_AUTO_FREE char *lock = epg_format("%s.lock", name);
     (void)epg_io_unlink(store->directory, lock, 0);
-    (void)epg_io_unlink(store->directory, "packed-refs.lock", 0);
     return *tries == PATIENT_TRIES + 1;
+}
+
+epg_code epg_store_replace_file(epg_store *store, const char *path, epg_span content, epg_error *err)
+{
+    EPG_AUTO_CLOSE int directory = -1;
+    EPG_AUTO_FREE char *lock = epg_format("%s.lock", path);
+    const char *slash = strrchr(path, '/');
+    const char *name = slash != NULL ? slash + 1 : path;
+    EPG_AUTO_FREE char *above = slash != NULL ? epg_strndup(path, (size_t)(slash - path)) : epg_strdup(".");
+    EPG_TRY(epg_dir_open_beneath(store->directory, above, &directory, err));
+    const char *lock_name = lock + (name - path);
+    int tries = 0;
+    epg_code code = EPG_OK;
+    do {
+        code = epg_file_write_new(directory, lock_name, content, 0644, true, err);
+    } while (code == EPG_ERR_EXISTS && try_again(store, lock, &tries));
+    EPG_TRY(code);
+    if (epg_io_rename(directory, lock_name, directory, name) != 0) {
+        int why = errno;
+        (void)epg_io_unlink(directory, lock_name, 0);
+        return epg_fail_errno(err, why, "can't put %s in its place", path);
+    }
+    return epg_dir_sync(directory, err);
 }
 
 epg_code epg_store_set_ref(epg_store *store, const char *name, const git_oid *id, epg_error *err)
 {
-    EPG_TRY(epg_store_boundary("store: before a reference is written", err));
-    int tries = 0;
-    int failed = 0;
-    do {
-        EPG_AUTO_GIT(git_reference) *made = NULL;
-        failed = git_reference_create(&made, store->repo, name, id, 1, NULL);
-    } while (failed == GIT_ELOCKED && try_again(store, name, &tries));
-    if (failed != 0) {
-        return epg_store_fail(err, EPG_ERR_IO, "can't write %s of the history", name);
-    }
-    return epg_store_boundary("store: after a reference is written", err);
-}
-
-/* libgit2 packs the references all at once: a new packed-refs, synced and renamed, then the loose ones go. */
-epg_code epg_store_pack_refs(epg_store *store, epg_error *err)
-{
-    EPG_TRY(epg_store_boundary("store: before references are packed", err));
-    EPG_AUTO_GIT(git_refdb) *refs = NULL;
-    int tries = 0;
-    int failed = git_repository_refdb(&refs, store->repo);
-    do {
-        failed = failed == 0 || failed == GIT_ELOCKED ? git_refdb_compress(refs) : failed;
-    } while (failed == GIT_ELOCKED && try_again(store, "packed-refs", &tries));
-    if (failed != 0) {
-        return epg_store_fail(err, EPG_ERR_IO, "can't pack the history's references");
-    }
-    return epg_store_boundary("store: after references are packed", err);
+    char line[EPG_OBJECT_ID_TEXT + 1];
+    (void)git_oid_tostr(line, EPG_OBJECT_ID_TEXT, id);
+    line[EPG_OBJECT_ID_TEXT - 1] = '\n';
+    epg_code code = epg_store_replace_file(store, name, epg_span_of(line, EPG_OBJECT_ID_TEXT), err);
+    return code == EPG_OK ? EPG_OK : epg_fail_as(err, EPG_ERR_IO, "can't write %s of the history", name);
 }
 
 epg_code epg_store_delete_ref(epg_store *store, const char *name, epg_error *err)
 {
-    EPG_TRY(epg_store_boundary("store: before a reference is deleted", err));
-    int tries = 0;
-    int failed = 0;
-    do {
-        failed = git_reference_remove(store->repo, name);
-    } while (failed == GIT_ELOCKED && try_again(store, name, &tries));
-    if (failed != 0) {
-        return epg_store_fail(err, EPG_ERR_IO, "can't delete %s of the history", name);
+    epg_code code = epg_store_unpack_ref(store, name, err);
+    if (code == EPG_OK && epg_io_unlink(store->directory, name, 0) != 0 && errno != ENOENT) {
+        code = epg_fail_errno(err, errno, "removing it");
+    }
+    if (code != EPG_OK) {
+        return epg_fail_as(err, EPG_ERR_IO, "can't delete %s of the history", name);
     }
     return epg_store_sync_ref(store, name, err);
 }

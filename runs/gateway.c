@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "system/io.h"
 #include "system/socket.h"
 
 enum { DRAIN_MAX = 1 << 18 };
@@ -215,6 +216,7 @@ static void start_response(epg_gateway *gateway, connection *c, epg_span frame)
     c->state = WRITING;
     c->deadline = epg_deadline_after_ns(gateway->limits.response_ns);
     (void)epg_buffer_append_span(&c->output, frame);
+    (void)epg_io_boundary("answer"); /* for the log: what stood in the ledger by now must be durable */
     write_response(c);
 }
 

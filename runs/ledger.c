@@ -199,6 +199,7 @@ typedef struct reader {
     uint64_t count;
     char head[EPG_SHA256_HEX];
     off_t size; /* of the whole lines read */
+    bool torn;  /* the rest is what a power cut left of lines that were never synced */
     bool skims;
     epg_ledger_visit *visit;
     void *context;
@@ -243,13 +244,19 @@ static epg_code take_lines(reader *state, epg_error *err)
     while (state->input.size > at && (newline = memchr(state->input.data + at, '\n', state->input.size - at)) != NULL) {
         size_t size = (size_t)(newline - (state->input.data + at));
         epg_span line = epg_span_of(state->input.data + at, size);
+        /* No line of ours holds a NUL: the file was longer than what had come to the disk. Nothing after that was
+         * synced either. */
+        if (memchr(line.data, 0, size) != NULL) {
+            state->torn = true;
+            break;
+        }
         EPG_TRY(state->skims ? skim_line(state, line, err) : read_line(state, line, err));
         at += size + 1;
     }
     if (at > 0) {
         epg_buffer_drop_front(&state->input, at);
     }
-    if (state->input.size > EPG_LEDGER_LINE_MAX) {
+    if (!state->torn && state->input.size > EPG_LEDGER_LINE_MAX) {
         return epg_fail(err, EPG_ERR_LIMIT, "%s line %llu is over %d bytes", file_name,
                         (unsigned long long)state->count + 1, EPG_LEDGER_LINE_MAX);
     }
@@ -268,10 +275,14 @@ static epg_code read_all(reader *state, epg_error *err)
             return epg_fail_errno(err, errno, "cannot read %s", file_name);
         }
         if (got == 0) {
+            state->torn = state->torn || state->input.size > 0;
             return EPG_OK;
         }
         state->input.size += (size_t)got;
         EPG_TRY(take_lines(state, err));
+        if (state->torn) {
+            return EPG_OK;
+        }
     }
 }
 
@@ -315,7 +326,7 @@ epg_code epg_ledger_read(int run, epg_ledger_visit *visit, void *context, uint64
         memcpy(head, state.head, EPG_SHA256_HEX);
     }
     if (torn != NULL) {
-        *torn = state.input.size > 0;
+        *torn = state.torn;
     }
     return EPG_OK;
 }
@@ -327,7 +338,7 @@ epg_code epg_ledger_skim(int run, epg_ledger_visit *visit, void *context, uint64
     state.skims = true;
     EPG_TRY(read_all(&state, err));
     *count = state.count;
-    *torn = state.input.size > 0;
+    *torn = state.torn;
     return EPG_OK;
 }
 
@@ -345,7 +356,7 @@ epg_code epg_ledger_open(int run, epg_ledger **out, bool *torn, epg_error *err)
     reader state EPG_CLEANUP(reader_close);
     EPG_TRY(reader_open(&state, run, O_RDWR | O_APPEND, demand_chain, NULL, err));
     EPG_TRY(read_all(&state, err));
-    bool cut = state.input.size > 0;
+    bool cut = state.torn;
     /* Synced in any case: the lines may have been written by a Host that was killed before its sync. */
     if ((cut && epg_io_ftruncate(state.fd, state.size) != 0) || epg_io_fsync(state.fd) != 0) {
         return epg_fail_errno(err, errno, "cannot go on with %s", file_name);

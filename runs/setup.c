@@ -197,7 +197,7 @@ epg_code epg_run_lock(int run, int *out, epg_error *err)
         return epg_fail(err, EPG_ERR_USAGE, "another Host (process %s) holds this Run; wait for it, or end it", owner);
     }
     EPG_AUTO_FREE char *text = epg_format("%ld\n", (long)getpid());
-    if (epg_io_ftruncate(fd, 0) != 0 || pwrite(fd, text, strlen(text), 0) < 0) {
+    if (epg_io_ftruncate(fd, 0) != 0 || epg_io_write_all(fd, text, strlen(text)) != 0) {
         return epg_fail_errno(err, errno, "can't write the Run's lock");
     }
     *out = epg_take_fd(&fd);

@@ -391,7 +391,7 @@ epg_code epg_run_operators_finish(epg_run_state *self, epg_error *err)
     return name_candidates(self, "operator", &decision, err);
 }
 
-static void tell_status(epg_run_state *self, epg_connection_id connection)
+static epg_code tell_status(epg_run_state *self, epg_connection_id connection, epg_error *err)
 {
     int64_t left = self->agent_deadline - epg_monotonic_ns();
     epg_status_facts facts = {.has_deadline = true,
@@ -400,19 +400,19 @@ static void tell_status(epg_run_state *self, epg_connection_id connection)
                               .waiting = epg_gateway_waiting(self->gateway)};
     EPG_AUTO_BUFFER frame = {0};
     epg_response_status(&frame, &self->session, &facts);
-    (void)epg_gateway_reply(self->gateway, connection, epg_buffer_span(&frame));
+    return answer(self, connection, &frame, err);
 }
 
-static void wait_for_submission(epg_run_state *self, epg_connection_id connection, uint64_t number)
+static epg_code wait_for_submission(epg_run_state *self, epg_connection_id connection, uint64_t number, epg_error *err)
 {
     const epg_submission *submission = epg_session_submission(&self->session, number);
     if (submission->state == EPG_SUBMISSION_RUNNING) {
         epg_gateway_hold(self->gateway, connection, number);
-        return;
+        return EPG_OK;
     }
     EPG_AUTO_BUFFER frame = {0};
     epg_response_submission(&frame, submission);
-    (void)epg_gateway_reply(self->gateway, connection, epg_buffer_span(&frame));
+    return answer(self, connection, &frame, err);
 }
 
 static epg_code handle(epg_run_state *self, const epg_gateway_request *request, epg_error *err)
@@ -428,11 +428,9 @@ static epg_code handle(epg_run_state *self, const epg_gateway_request *request, 
     case EPG_METHOD_FINISH:
         return finish(self, request->connection, &decision, err);
     case EPG_METHOD_STATUS:
-        tell_status(self, request->connection);
-        return EPG_OK;
+        return tell_status(self, request->connection, err);
     case EPG_METHOD_WAIT:
-        wait_for_submission(self, request->connection, decision.wait_for);
-        return EPG_OK;
+        return wait_for_submission(self, request->connection, decision.wait_for, err);
     case EPG_METHOD_NONE:
         break;
     }

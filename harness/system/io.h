@@ -1,7 +1,7 @@
 /* The seam through which everything durable is written.
  *
  * Every system call of ours that changes a file system goes through these functions and nothing else does (libgit2
- * writes on its own; its calls are bracketed by epg_io_boundary). Each call is a numbered point at which a test can
+ * only reads). Each call is a numbered point at which a test can
  * make the process die, the call fail with an errno, or a write be short, and from which a log of writes and syncs
  * can be kept, so that crashes, full disks and power loss can be played. Without EPG_IO_FAULT in the environment
  * there is no cost but a branch. EINTR and short writes are retried here. Functions set errno and return -1 as the
@@ -18,8 +18,9 @@
  *   log=FILE              appends one JSON line for each call that worked (last directive: FILE may hold commas)
  * A directive that can't be read ends the process with exit code 70: a fault that is not played must not pass a test.
  *
- * A line of the log: {"call":"write","device":D,"inode":I,"path":"/...","offset":O,"size":S,"data":"base64"}; what does
- * not concern a call is left out; "to" is the new name of a rename, "target" that of a symlink, "name" a boundary's.
+ * A line of the log: {"call":"write","device":D,"inode":I,"mode":M,"path":"/...","offset":O,"size":S,"data":"base64"};
+ * what does not concern a call is left out; "mode" is the one that the call left; "to" is the new name of a rename,
+ * "target" that of a symlink, "name" a boundary's.
  * Paths are absolute where /proc tells them, and bytes that are not ASCII are written as \u00XX, one for each byte. */
 #ifndef EPG_SYSTEM_IO_H
 #define EPG_SYSTEM_IO_H
@@ -43,7 +44,7 @@ int epg_io_ftruncate(int fd, off_t size);
 int epg_io_symlink(const char *target, int dir, const char *path);
 int epg_io_bind_unix(int fd, const char *path, mode_t mode); /* a Unix socket at an absolute path */
 
-/* A point between two durable steps that this project does not write itself (before and after a libgit2 call). */
+/* A point that is no write: where another party is told something. The log shows what was durable by then. */
 int epg_io_boundary(const char *name);
 uint64_t epg_io_points(void); /* points passed in this process so far */
 

@@ -59,7 +59,8 @@ static void log_path_at(epg_buffer *line, const char *key, int dir, const char *
 
 static void log_inode(epg_buffer *line, const struct stat *info)
 {
-    (void)epg_buffer_format(line, ",\"device\":%ju,\"inode\":%ju", (uintmax_t)info->st_dev, (uintmax_t)info->st_ino);
+    (void)epg_buffer_format(line, ",\"device\":%ju,\"inode\":%ju,\"mode\":%u", (uintmax_t)info->st_dev,
+                            (uintmax_t)info->st_ino, (unsigned)(info->st_mode & 07777));
 }
 
 static void log_inode_of(epg_buffer *line, int fd)

@@ -19,6 +19,7 @@
 
 enum { BACKLOG = 64 };
 static const char socket_name[] = "session.sock";
+static const char bound_name[] = "session.sock.new"; /* until somebody listens */
 
 /* A private directory below `base`, short enough for a socket in it; NULL with errno when it can't be had. */
 static char *private_directory(const char *base)
@@ -26,7 +27,7 @@ static char *private_directory(const char *base)
     EPG_AUTO_FREE char *name = epg_file_temporary_name("epg-");
     EPG_AUTO_FREE char *directory = epg_format("%s/%s", base, name);
     struct sockaddr_un address;
-    if (strlen(directory) + 1 + sizeof socket_name > sizeof address.sun_path) {
+    if (strlen(directory) + 1 + sizeof bound_name > sizeof address.sun_path) {
         errno = ENAMETOOLONG;
         return NULL;
     }
@@ -46,12 +47,14 @@ static char *choose_directory(epg_error *err)
     return directory;
 }
 
-/* True when nobody listens at `path`: not in our network namespace, which the kernel's list tells without touching the
- * socket, nor in another's, which only a connection tells. */
-static bool is_deserted(const char *path, const epg_buffer *listeners)
+/* True when nobody listens in `directory`, at `path`: not in our network namespace, which the kernel's list tells
+ * without touching the socket, nor in another's, which only a connection tells. A Host that has just begun may not be
+ * in the list, but its socket has the name only when it listens. */
+static bool is_deserted(const char *directory, const char *path, const epg_buffer *listeners)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
-    if (strlen(path) >= sizeof address.sun_path || strstr(epg_buffer_cstr(listeners), path) != NULL) {
+    EPG_AUTO_FREE char *below = epg_format("%s/", directory);
+    if (strlen(path) >= sizeof address.sun_path || strstr(epg_buffer_cstr(listeners), below) != NULL) {
         return false;
     }
     memcpy(address.sun_path, path, strlen(path) + 1);
@@ -85,18 +88,28 @@ static void sweep(const char *directory)
     }
     const struct dirent *entry = NULL;
     for (int i = 0; i < NAMES_MAX && (entry = readdir(listing)) != NULL; i++) {
-        EPG_AUTO_FREE char *path = epg_format("%s/%s/%s", base, entry->d_name, socket_name);
-        if (is_session_directory(dirfd(listing), entry->d_name) && is_deserted(path, &listeners)) {
-            epg_socket_remove(epg_format("%s/%s", base, entry->d_name), EPG_TAKE(path));
+        EPG_AUTO_FREE char *found = epg_format("%s/%s", base, entry->d_name);
+        EPG_AUTO_FREE char *path = epg_format("%s/%s", found, socket_name);
+        if (is_session_directory(dirfd(listing), entry->d_name) && is_deserted(found, path, &listeners)) {
+            epg_socket_remove(EPG_TAKE(found), EPG_TAKE(path));
         }
     }
     (void)closedir(listing);
 }
 
-static int listen_at(const char *path)
+/* Bound under another name and renamed once it listens: what has the name and does not listen was left by a dead Host.
+ */
+static int listen_at(const char *directory, const char *path)
 {
+    EPG_AUTO_FREE char *bound = epg_format("%s/%s", directory, bound_name);
     EPG_AUTO_CLOSE int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd < 0 || epg_io_bind_unix(fd, path, 0600) < 0 || listen(fd, BACKLOG) < 0) {
+    if (fd < 0 || epg_io_bind_unix(fd, bound, 0600) < 0) {
+        return -1;
+    }
+    if (listen(fd, BACKLOG) < 0 || epg_io_rename(AT_FDCWD, bound, AT_FDCWD, path) < 0) {
+        int why = errno;
+        (void)epg_io_unlink(AT_FDCWD, bound, 0);
+        errno = why;
         return -1;
     }
     return epg_take_fd(&fd);
@@ -109,7 +122,7 @@ epg_code epg_socket_listen(int *fd, char **directory, char **path, epg_error *er
         return EPG_ERR_IO;
     }
     char *whole = epg_format("%s/%s", made, socket_name);
-    int listener = listen_at(whole);
+    int listener = listen_at(made, whole);
     if (listener < 0) {
         epg_code code = epg_fail_errno(err, errno, "can't listen at '%s'", whole);
         epg_socket_remove(made, whole);

@@ -124,6 +124,31 @@ START_TEST(a_users_gc_does_no_harm)
 }
 END_TEST
 
+/* Tags that git packed keep what belongs to them, and one that is taken back loses its line. */
+START_TEST(references_that_git_packed_are_kept)
+{
+    for (int i = 0; i < 3; i++) {
+        commit_number(i);
+    }
+    epg_run_git(path, "-c user.name=u -c user.email=u@x.invalid tag -a -m said marked submission-000001");
+    epg_run_git(path, "pack-refs --all");
+    EPG_AUTO_FREE char *marked = epg_test_shell("cd '%s'; git rev-parse marked 'marked^{}'", path);
+    epg_assert_ok(epg_store_drop(store, "submission-000002", &err), &err);
+    for (int i = 2; i < 80; i++) {
+        commit_number(i);
+        epg_assert_ok(epg_store_maintain(store, &err), &err);
+    }
+    ck_assert_uint_lt(files_in("refs/tags", ""), 64);
+    for (int i = 0; i < 80; i++) {
+        assert_number(i);
+    }
+    epg_assert_git(path, "rev-parse marked 'marked^{}'", marked);
+    epg_assert_git(path, "rev-list --count main", "80\n");
+    epg_assert_git(path, "tag --list | wc -l", "81\n");
+    epg_assert_sound(path);
+}
+END_TEST
+
 START_TEST(packs_that_someone_keeps_are_kept)
 {
     commit_number(0);
@@ -175,6 +200,7 @@ int main(void)
     tcase_set_timeout(tests, 120);
     tcase_add_test(tests, few_stay_few_and_all_is_there);
     tcase_add_test(tests, a_users_gc_does_no_harm);
+    tcase_add_test(tests, references_that_git_packed_are_kept);
     tcase_add_test(tests, packs_that_someone_keeps_are_kept);
     tcase_add_test(tests, a_damaged_pack_is_told_and_nothing_is_removed);
     tcase_add_test(tests, descriptors_stay_few);

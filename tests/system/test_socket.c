@@ -1,5 +1,6 @@
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -168,6 +169,49 @@ START_TEST(what_a_killed_host_left_is_removed_by_the_next)
 }
 END_TEST
 
+/* One of several Hosts that begin at the same time, again and again; exit code 1 when another took its socket away. */
+static int begin_many_times(void)
+{
+    enum { TIMES = 150 };
+    epg_error err;
+    for (int i = 0; i < TIMES; i++) {
+        int listener = -1;
+        int client = -1;
+        char *directory = NULL;
+        char *path = NULL;
+        if (epg_socket_listen(&listener, &directory, &path, &err) != EPG_OK ||
+            epg_socket_connect(path, epg_deadline_after_ns(long_time), &client, &err) != EPG_OK) {
+            (void)fprintf(stderr, "time %d: %s\n", i, err.text);
+            return 1;
+        }
+        (void)close(client);
+        (void)close(listener);
+        epg_socket_remove(directory, path);
+    }
+    return 0;
+}
+
+START_TEST(hosts_that_begin_together_leave_each_others_sockets_alone)
+{
+    enum { HOSTS = 6 };
+    pid_t hosts[HOSTS];
+    for (int i = 0; i < HOSTS; i++) {
+        hosts[i] = fork();
+        ck_assert_int_ge(hosts[i], 0);
+        if (hosts[i] == 0) {
+            _exit(begin_many_times());
+        }
+    }
+    int bad = 0;
+    for (int i = 0; i < HOSTS; i++) {
+        int status = 0;
+        ck_assert_int_eq(waitpid(hosts[i], &status, 0), hosts[i]);
+        bad += status != 0 ? 1 : 0;
+    }
+    ck_assert_int_eq(bad, 0);
+}
+END_TEST
+
 static Suite *socket_suite(void)
 {
     Suite *suite = suite_create("system socket");
@@ -176,6 +220,7 @@ static Suite *socket_suite(void)
     tcase_set_timeout(tests, 120);
     tcase_add_test(tests, a_listener_is_private_and_is_removed_whole);
     tcase_add_test(tests, what_a_killed_host_left_is_removed_by_the_next);
+    tcase_add_test(tests, hosts_that_begin_together_leave_each_others_sockets_alone);
     tcase_add_loop_test(tests, a_runtime_directory_of_no_use_is_passed_over, 0, 4);
     tcase_add_test(tests, a_socket_that_is_not_there_is_told_at_once);
     tcase_add_test(tests, a_full_queue_ends_at_the_deadline);
