@@ -137,6 +137,11 @@ epg_code epg_run_take_up(epg_run_state *self, epg_error *err);
 /* Hands over the candidates that the operator named. */
 epg_code epg_run_operators_finish(epg_run_state *self, epg_error *err);
 void epg_run_note_best(epg_run_state *self, const epg_submission *submission);
+/* A published submission's score and Episodes as a note, for readers of the git history: the record does not rest on
+ * it. Notes wait in memory; those that a death took are given again when the Run goes on. */
+void epg_run_note_history(epg_run_state *self, const epg_submission *submission);
+/* Keeps the git history packed; at the end writes the notes that wait. */
+void epg_run_tidy_history(epg_run_state *self, bool at_the_end);
 /* Stops the evaluation under way: charged, never published; the event says why. */
 epg_code epg_run_evaluation_stop(epg_run_state *self, const char *reason, epg_error *err);
 
@@ -152,9 +157,19 @@ void epg_run_note_submission(epg_run_state *self, const epg_submission *submissi
 epg_code epg_run_evidence_open(epg_run_state *self, epg_error *err);
 void epg_run_evidence_episode(epg_run_state *self, const char *what, const epg_episode_result *episode);
 void epg_run_evidence_fault(epg_run_state *self, const char *what, const epg_error *fault);
-/* Keeps the step digests of an evaluation whose records are about to go (digests.h); a failure is evidence only. */
-void epg_run_keep_digests(epg_run_state *self, const char *name, const epg_evaluation_result *result);
+/* Keeps the step digests of an evaluation whose records are about to go (digests.h); a failure is evidence only.
+ * `sha256`: of the file, for the event that seals it; "" when there is none. */
+void epg_run_keep_digests(epg_run_state *self, const char *name, const epg_evaluation_result *result,
+                          char sha256[EPG_SHA256_HEX]);
 void epg_run_evidence_findings(epg_run_state *self, const epg_evidence_list *found, size_t from);
+
+/* --- seal.c: see seal.h --- */
+epg_code epg_run_created(epg_run_state *self, epg_error *err); /* the first event, durable: the Run is set up */
+/* Seals a document that is written (and makes it durable); one that is not there is passed over. One that was sealed
+ * before keeps that seal, unless it grows and its beginning is as it was, or was written anew. */
+typedef enum epg_sealing { EPG_SEAL_ONCE, EPG_SEAL_GROWN, EPG_SEAL_ANEW } epg_sealing;
+epg_code epg_run_seal(epg_run_state *self, const char *path, epg_sealing how, epg_error *err);
+epg_code epg_run_seal_logs(epg_run_state *self, epg_error *err); /* of the Agent, and the evidence */
 
 /* --- phases.c --- */
 epg_code epg_run_validate(epg_run_state *self, uint64_t *selected, double *score, epg_error *err);

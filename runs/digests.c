@@ -137,7 +137,9 @@ epg_code epg_digests_write(int run, int records, const char *name, const epg_eva
     EPG_TRY(code);
     EPG_AUTO_CLOSE int traces = -1;
     EPG_AUTO_FREE char *file_name = epg_format("%s.digests", name);
-    if (epg_io_mkdir(run, "traces", 0700) != 0 && errno != EEXIST) {
+    if (epg_io_mkdir(run, "traces", 0700) == 0) {
+        EPG_TRY(epg_dir_sync(run, err));
+    } else if (errno != EEXIST) {
         return epg_fail_errno(err, errno, "can't make the directory for step digests");
     }
     EPG_TRY(epg_dir_open(run, "traces", &traces, err));

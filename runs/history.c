@@ -9,12 +9,12 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "runs/document.h"
-#include "runs/event_line.h"
+#include "runs/history_parts.h"
 #include "runs/ledger.h"
 #include "runs/records.h"
 #include "system/files.h"
 
-enum { DOCUMENT_MAX = 16 * 1024 * 1024, EPISODES_MAX = 100000000 };
+enum { EPISODES_MAX = 100000000 };
 
 /* --- reading an event's members; a member that is missing is not an error here, a foreign Host may not write it --- */
 
@@ -112,6 +112,14 @@ static void take_episode(epg_episode_result *episodes, size_t count, const epg_e
     }
 }
 
+static void take_traces(const reader *self, const char *phase)
+{
+    if (!self->skims) {
+        EPG_AUTO_FREE char *name = epg_format("%s%s", phase, epg_event_line_text(&self->line, "submission_id"));
+        epg_history_take_traces(self->history, name, &self->line);
+    }
+}
+
 static epg_code episode_completed(reader *self, const epg_ledger_line *line, epg_error *err)
 {
     epg_history_submission *submission = submission_of(self->history, &self->line);
@@ -139,6 +147,7 @@ static epg_code submission_published(reader *self, const epg_ledger_line *line, 
     free(EPG_TAKE(submission->stopped));
     copy_text(submission->feedback_sha256, sizeof submission->feedback_sha256,
               epg_event_line_text(&self->line, "feedback_sha256"));
+    take_traces(self, "");
     return EPG_OK;
 }
 
@@ -265,23 +274,19 @@ static epg_history_measure *measure_of(const epg_history *history, const epg_eve
     return NULL;
 }
 
-static void take_metric(epg_history *history, const char *metric, const char *direction)
+static void end_measure(const reader *self, epg_history_measure *measure, const char *phase)
 {
-    if (history->metric == NULL && metric != NULL) {
-        history->metric = epg_strdup(metric);
-    }
-    for (int i = EPG_MAXIMIZE; direction != NULL && i <= EPG_MINIMIZE; i++) {
-        if (strcmp(direction, epg_direction_name((epg_direction)i)) == 0) {
-            history->direction = (epg_direction)i;
-            history->direction_known = true;
-        }
-    }
+    measure->completed = true;
+    measure->score = epg_event_line_double(&self->line, "score");
+    measure->policy_failures = epg_event_line_u64(&self->line, "policy_failures");
+    take_traces(self, phase);
 }
 
 /* The events of Validation and Assessment tell them. */
 static void take_events_metric(epg_history *history, const epg_event_line *event)
 {
-    take_metric(history, epg_event_line_text(event, "primary_metric"), epg_event_line_text(event, "score_direction"));
+    epg_history_take_metric(history, epg_event_line_text(event, "primary_metric"),
+                            epg_event_line_text(event, "score_direction"));
 }
 
 static epg_code validation_event(reader *self, const epg_ledger_line *line, epg_error *err)
@@ -310,9 +315,7 @@ static epg_code validation_event(reader *self, const epg_ledger_line *line, epg_
     } else if (strcmp(line->event, "validation_episode_completed") == 0) {
         take_episode(measure->episodes, measure->episode_count, &self->line);
     } else {
-        measure->completed = true;
-        measure->score = epg_event_line_double(&self->line, "score");
-        measure->policy_failures = epg_event_line_u64(&self->line, "policy_failures");
+        end_measure(self, measure, "validation-");
     }
     return EPG_OK;
 }
@@ -334,9 +337,7 @@ static epg_code assessment_event(reader *self, const epg_ledger_line *line, epg_
     } else if (strcmp(line->event, "assessment_episode_completed") == 0) {
         take_episode(measure->episodes, measure->episode_count, &self->line);
     } else {
-        measure->completed = true;
-        measure->score = epg_event_line_double(&self->line, "score");
-        measure->policy_failures = epg_event_line_u64(&self->line, "policy_failures");
+        end_measure(self, measure, "assessment-");
     }
     return EPG_OK;
 }
@@ -388,10 +389,24 @@ static epg_code run_event(reader *self, const epg_ledger_line *line, epg_error *
     return EPG_OK;
 }
 
+static epg_code seal_event(reader *self, const epg_ledger_line *line, epg_error *err)
+{
+    (void)err;
+    if (strcmp(line->event, "run_created") == 0) {
+        take_origin(self->history, &self->line);
+        epg_history_take_created(self->history, &self->line);
+    } else if (!self->skims) {
+        epg_history_take_seal(self->history, &self->line);
+    }
+    return EPG_OK;
+}
+
 static const struct {
     const char *event;
     epg_code (*take)(reader *self, const epg_ledger_line *line, epg_error *err);
 } takers[] = {
+    {"run_created", seal_event},
+    {"document_sealed", seal_event},
     {"evaluation_started", evaluation_started},
     {"episode_completed", episode_completed},
     {"submission_published", submission_published},
@@ -460,93 +475,6 @@ static epg_code take_line(void *context, const epg_ledger_line *given, epg_error
 
 /* --- documents --- */
 
-static epg_code read_document(int run, const char *name, json_t **out, epg_error *err)
-{
-    EPG_AUTO_BUFFER text = {0};
-    epg_error local = {.text = ""};
-    epg_code code = epg_file_read(run, name, DOCUMENT_MAX, &text, &local);
-    if (code == EPG_ERR_NOT_FOUND) {
-        return EPG_OK;
-    }
-    if (code != EPG_OK) {
-        return epg_fail(err, code, "%s", local.text);
-    }
-    return epg_json_parse(epg_buffer_span(&text), name, out, err);
-}
-
-static char *text_in(const json_t *object, const char *group, const char *key)
-{
-    const char *text = json_string_value(json_object_get(json_object_get(object, group), key));
-    return text != NULL ? epg_strdup(text) : NULL;
-}
-
-static epg_code check_schema(const json_t *document, const char *what, const char *schema, epg_error *err)
-{
-    const char *given = json_string_value(json_object_get(document, "schema"));
-    if (document == NULL || (given != NULL && strcmp(given, schema) == 0)) {
-        return EPG_OK;
-    }
-    EPG_AUTO_FREE char *shown = epg_printable(given != NULL ? given : "none", given != NULL ? strlen(given) : 4);
-    return epg_fail(err, EPG_ERR_INVALID, "%s has the schema \"%s\"; this version reads \"%s\"", what, shown, schema);
-}
-
-/* run.json grows with submissions; who is in a hurry needs nothing of it that config.json and the ledger don't tell. */
-static epg_code read_documents(int run, bool skims, epg_history *history, epg_error *err)
-{
-    struct stat info;
-    EPG_TRY(read_document(run, "config.json", &history->request, err));
-    history->has_record = fstatat(run, "run.json", &info, AT_SYMLINK_NOFOLLOW) == 0;
-    if (history->request == NULL || !skims) {
-        EPG_TRY(read_document(run, "run.json", &history->record, err));
-    }
-    EPG_TRY(check_schema(history->request, "config.json", EPG_RUN_DOCUMENT_SCHEMA, err));
-    EPG_TRY(check_schema(history->record, "run.json", EPG_RUN_SCHEMA, err));
-    const json_t *any = history->record != NULL ? history->record : history->request;
-    epg_config_init(&history->config);
-    if (any != NULL) {
-        EPG_TRY(epg_config_from_json(&history->config, json_object_get(any, "config"), "config", err));
-    }
-    EPG_TRY(epg_config_resolve(&history->config, err));
-    history->benchmark_id = text_in(any, "benchmark", "id");
-    history->initial_digest = text_in(any, "initial_program", "digest");
-    const json_t *benchmark = json_object_get(history->request, "benchmark");
-    take_metric(history, json_string_value(json_object_get(benchmark, "primary_metric")),
-                json_string_value(json_object_get(benchmark, "score_direction")));
-    history->environment_digest = text_in(history->request, "benchmark", "environment_digest");
-    if (history->environment_digest == NULL) {
-        history->environment_digest = text_in(json_object_get(history->record, "benchmark"), "environment", "digest");
-    }
-    EPG_AUTO_JSON *invocation = NULL;
-    EPG_AUTO_CLOSE int agent = -1;
-    if (epg_dir_open(run, "agent", &agent, NULL) == EPG_OK &&
-        read_document(agent, "invocation.json", &invocation, NULL) == EPG_OK) {
-        history->provider = text_in(invocation, "agent", "provider");
-        history->model = text_in(invocation, "agent", "model");
-    }
-    return EPG_OK;
-}
-
-/* A foreign Host's ledger does not name the candidates; its record does. */
-static void complete_from_record(epg_history *history)
-{
-    const json_t *record = history->record;
-    const json_t *ids = json_object_get(record, "candidate_submission_ids");
-    if (history->candidate_count == 0 && json_array_size(ids) > 0) {
-        history->candidates = epg_alloc_array(json_array_size(ids), sizeof *history->candidates);
-        for (size_t i = 0; i < json_array_size(ids); i++) {
-            const char *id = json_string_value(json_array_get(ids, i));
-            uint64_t number = id != NULL ? epg_submission_number(id) : 0;
-            if (number >= 1 && number <= history->submission_count) {
-                history->candidates[history->candidate_count++] = number;
-            }
-        }
-    }
-    const char *reason = json_string_value(json_object_get(record, "terminal_reason"));
-    if (history->terminal_reason == NULL && reason != NULL && history->request == NULL) {
-        history->terminal_reason = epg_strdup(reason);
-    }
-}
-
 static void reader_free(reader *self)
 {
     epg_event_line_free(&self->line);
@@ -556,11 +484,15 @@ static epg_code read_history(int run, bool skims, epg_history *out, epg_error *e
 {
     EPG_CLEANUP(epg_history_free) epg_history history = {0};
     reader self EPG_CLEANUP(reader_free) = {.history = &history, .skims = skims};
-    EPG_TRY(read_documents(run, skims, &history, err));
+    EPG_TRY(epg_history_read_documents(run, skims, &history, err));
     if (skims) {
         EPG_TRY(epg_ledger_skim(run, take_line, &self, &history.event_count, &history.torn, err));
     } else {
         EPG_TRY(epg_ledger_read(run, take_line, &self, &history.event_count, history.head, &history.torn, err));
+    }
+    if (history.event_count == 0 && history.request != NULL && history.record == NULL) {
+        return epg_fail(err, EPG_ERR_USAGE,
+                        "it was not set up to its end: it holds no event; remove it and start the Run again");
     }
     if (history.benchmark_id == NULL) {
         return epg_fail(err, EPG_ERR_INVALID,
@@ -571,7 +503,7 @@ static epg_code read_history(int run, bool skims, epg_history *out, epg_error *e
         history.config.episode_budget = first->episodes_used + first->episodes_remaining;
     }
     agent_stops(&self, history.last_unix_ns);
-    complete_from_record(&history);
+    epg_history_complete_from_record(&history);
     *out = history;
     history = (epg_history){0};
     return EPG_OK;

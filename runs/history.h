@@ -29,6 +29,13 @@ typedef struct epg_history_measure {
     epg_episode_result *episodes; /* episode_count items */
 } epg_history_measure;
 
+/* Of the first `bytes` bytes of a document; UINT64_MAX: of the whole. */
+typedef struct epg_history_seal {
+    char *path; /* from the Run directory */
+    uint64_t bytes;
+    char sha256[EPG_SHA256_HEX];
+} epg_history_seal;
+
 typedef struct epg_history {
     json_t *request;   /* config.json; NULL for a foreign Host's Run */
     json_t *record;    /* run.json; NULL while there is none, and when skimmed beside a config.json */
@@ -63,6 +70,9 @@ typedef struct epg_history {
     uint64_t tokens;                            /* in and out */
     double cost;                                /* US dollars */
     int64_t first_unix_ns, last_unix_ns;
+    bool created;            /* the ledger begins with run_created: what the Run's documents are is sealed */
+    epg_history_seal *seals; /* in their order; not when skimmed. See seal.h */
+    size_t seal_count;
     bool interrupted;      /* the last that happened is an operator's interruption */
     bool ended;            /* run_finished stands in the ledger */
     char *terminal_reason; /* as the ledger or run.json tells; NULL: none yet */

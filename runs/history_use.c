@@ -26,6 +26,10 @@ void epg_history_free(epg_history *history)
         free_episodes(history->validation[i].episodes, history->validation[i].episode_count);
     }
     free_episodes(history->assessment.episodes, history->assessment.episode_count);
+    for (size_t i = 0; i < history->seal_count; i++) {
+        free(history->seals[i].path);
+    }
+    free(history->seals);
     free(history->submissions);
     free(history->candidates);
     free(history->validation);

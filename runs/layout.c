@@ -145,6 +145,12 @@ epg_code epg_run_directory_create(const char *path, const epg_program *initial, 
     return epg_dir_sync(parent, err);
 }
 
+static epg_code not_set_up(const char *path, epg_error *err)
+{
+    return epg_fail(err, EPG_ERR_USAGE,
+                    "'%s' was not set up to its end: it holds no event; remove it and start the Run again", path);
+}
+
 epg_code epg_run_directory_open(const char *path, int *run, epg_error *err)
 {
     struct stat info;
@@ -153,7 +159,12 @@ epg_code epg_run_directory_open(const char *path, int *run, epg_error *err)
         (void)epg_fail_errno(err, errno, "can't open the Run directory '%s'", path);
         return epg_fail_as(err, EPG_ERR_USAGE, "name a Run");
     }
-    if (fstatat(fd, "events.jsonl", &info, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(info.st_mode)) {
+    bool begun = fstatat(fd, "events.jsonl", &info, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(info.st_mode);
+    if (!begun && fstatat(fd, "initial/program", &info, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(info.st_mode) &&
+        fstatat(fd, "workspace", &info, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(info.st_mode)) {
+        return not_set_up(path, err);
+    }
+    if (!begun) {
         return epg_fail(err, EPG_ERR_USAGE, "'%s' is no Run directory: it has no events.jsonl", path);
     }
     *run = epg_take_fd(&fd);

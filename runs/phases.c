@@ -62,7 +62,8 @@ static epg_code episode_ended(void *context, const epg_episode_result *episode, 
 
 /* Evaluates one submission's stored snapshot over the plan. */
 static epg_code measure(epg_run_state *self, const phase_plan *plan, const char *phase, const char *event,
-                        uint64_t number, const epg_episode_result *done, epg_candidate_result *out, epg_error *err)
+                        uint64_t number, const epg_episode_result *done, epg_candidate_result *out,
+                        char traces[EPG_SHA256_HEX], epg_error *err)
 {
     const epg_submission *submission = epg_session_submission(&self->session, number);
     phase_observer observer = {.run = self, .event = event};
@@ -89,7 +90,7 @@ static epg_code measure(epg_run_state *self, const phase_plan *plan, const char 
     epg_code code = epg_run_evaluate(self, &what, &result, err);
     self->shown.submission = NULL;
     EPG_TRY(code);
-    epg_run_keep_digests(self, name, &result);
+    epg_run_keep_digests(self, name, &result, traces);
     *out = (epg_candidate_result){.number = number,
                                   .score = result.feedback.score,
                                   .episodes = plan->count,
@@ -137,14 +138,16 @@ static epg_code validate_candidate(epg_run_state *self, const phase_plan *plan, 
         EPG_TRY(EPG_EVENT(self->ledger, "validation_candidate_started", err, epg_field_u64("episodes", plan->count),
                           epg_field_text("submission_id", id)));
     }
-    EPG_TRY(
-        measure(self, plan, "validation", "validation_episode_completed", number, done_before(before, plan), out, err));
+    char traces[EPG_SHA256_HEX];
+    EPG_TRY(measure(self, plan, "validation", "validation_episode_completed", number, done_before(before, plan), out,
+                    traces, err));
     if (before != NULL && before->completed) {
         return EPG_OK;
     }
     return EPG_EVENT(self->ledger, "validation_candidate_completed", err,
                      epg_field_u64("policy_failures", out->policy_failures), epg_field_double("score", out->score),
-                     epg_field_text("submission_id", id));
+                     epg_field_text("submission_id", id),
+                     epg_field_text("traces_sha256", traces[0] != '\0' ? traces : NULL));
 }
 
 static epg_code validate_all(epg_run_state *self, epg_candidate_result *results, size_t *done, epg_error *err)
@@ -185,7 +188,7 @@ static bool validated_before(const epg_run_state *self, uint64_t *selected, doub
 epg_code epg_run_validate(epg_run_state *self, uint64_t *selected, double *score, epg_error *err)
 {
     if (validated_before(self, selected, score)) {
-        return EPG_OK;
+        return epg_run_seal(self, "validation/report.json", EPG_SEAL_ONCE, err);
     }
     size_t count = self->session.candidate_count;
     size_t done = 0;
@@ -194,6 +197,9 @@ epg_code epg_run_validate(epg_run_state *self, uint64_t *selected, double *score
     if (code == EPG_OK) {
         size_t best = epg_select_candidate(results, count, self->spec->direction);
         code = epg_validation_report_write(self->run, self->config, self->spec, results, count, best, err);
+        if (code == EPG_OK) {
+            code = epg_run_seal(self, "validation/report.json", EPG_SEAL_ONCE, err);
+        }
         if (code == EPG_OK) {
             *selected = results[best].number;
             *score = results[best].score;
@@ -220,7 +226,7 @@ epg_code epg_run_assess(epg_run_state *self, uint64_t selected, double *score, e
     EPG_AUTO_JSON *report = before != NULL && before->completed ? epg_report_read(self->run, "assessment") : NULL;
     if (report != NULL) {
         *score = before->score;
-        return EPG_OK;
+        return epg_run_seal(self, "assessment/report.json", EPG_SEAL_ONCE, err);
     }
     if (before == NULL) {
         EPG_TRY(EPG_EVENT(self->ledger, "assessment_started", err,
@@ -232,14 +238,17 @@ epg_code epg_run_assess(epg_run_state *self, uint64_t selected, double *score, e
     EPG_TRY(make_plan(self, config->assessment_split, epg_assessment_seed(config->seed), config->assessment_episodes,
                       &plan, err));
     EPG_CLEANUP(epg_candidate_result_free) epg_candidate_result result = {0};
+    char traces[EPG_SHA256_HEX];
     EPG_TRY(measure(self, &plan, "assessment", "assessment_episode_completed", selected, done_before(before, &plan),
-                    &result, err));
+                    &result, traces, err));
     /* The report first: the event must not claim what is not there. */
     EPG_TRY(epg_assessment_report_write(self->run, config, self->spec, &result, err));
+    EPG_TRY(epg_run_seal(self, "assessment/report.json", EPG_SEAL_ONCE, err));
     if (before == NULL || !before->completed) {
         EPG_TRY(EPG_EVENT(self->ledger, "assessment_completed", err,
                           epg_field_u64("policy_failures", result.policy_failures),
-                          epg_field_double("score", result.score), epg_field_text("submission_id", id)));
+                          epg_field_double("score", result.score), epg_field_text("submission_id", id),
+                          epg_field_text("traces_sha256", traces[0] != '\0' ? traces : NULL)));
     }
     discard_measure(self, "assessment", selected);
     *score = result.score;

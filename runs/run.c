@@ -184,6 +184,8 @@ static epg_code conclude(epg_run_state *self, epg_run_outcome *out, epg_error *e
         tokens_known = tokens_known && (tokens > 0 || self->transcript != NULL);
         cost_known = cost_known && (cost > 0 || self->transcript != NULL);
     }
+    epg_run_tidy_history(self, true);
+    EPG_TRY(epg_run_seal_logs(self, err));
     EPG_TRY(
         EPG_EVENT(self->ledger, self->interrupted != 0 ? "run_interrupted" : "run_finished", err,
                   cost_known ? epg_field_double("agent_cost_usd", cost) : epg_field_null("agent_cost_usd"),

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -16,6 +17,10 @@
 #include "system/files.h"
 #include "system/io.h"
 #include "system/tree.h"
+
+/* How much longer than a Run's own path a path in it can be that is used whole: by libgit2, by the Agent, in messages.
+ */
+enum { BELOW_MAX = 512 };
 
 static void task_text(const epg_run_state *self, epg_buffer *out)
 {
@@ -64,6 +69,13 @@ static epg_code absolute_path(const char *directory, char **out, epg_error *err)
                         strerror(errno));
     }
     *out = epg_format("%s/%s", strcmp(resolved, "/") == 0 ? "" : resolved, name);
+    if (strlen(name) > NAME_MAX || strlen(*out) + BELOW_MAX >= PATH_MAX) {
+        free(EPG_TAKE(*out));
+        return epg_fail(err, EPG_ERR_USAGE,
+                        "the Run directory's path is too long: what a Run holds must fit below it; choose a path of at "
+                        "most %d bytes, its name %d",
+                        PATH_MAX - BELOW_MAX - 1, NAME_MAX);
+    }
     if (access(*out, F_OK) == 0) {
         epg_code code =
             epg_fail(err, EPG_ERR_USAGE, "\"%s\" exists already; name a directory that does not", directory);
@@ -213,6 +225,9 @@ static epg_code keep_records(epg_run_state *self, epg_error *err)
     return epg_pool_keep_records(self->pool, records, true, err);
 }
 
+#define TASK_PATH "workspace/" EPG_TASK_FILE
+
+/* The Agent's copy of its task. */
 static epg_code write_task(epg_run_state *self, epg_error *err)
 {
     EPG_AUTO_CLOSE int workspace = -1;
@@ -221,11 +236,10 @@ static epg_code write_task(epg_run_state *self, epg_error *err)
     return epg_file_write_new(workspace, EPG_TASK_FILE, epg_buffer_span(&self->task), 0444, false, err);
 }
 
-epg_code epg_run_create(epg_run_state *self, epg_error *err)
+/* All that a Run begins with; the last of it is its first event. */
+static epg_code lay_run(epg_run_state *self, epg_error *err)
 {
     const epg_run_request *request = self->request;
-    EPG_TRY(
-        epg_run_directory_create(self->path, request->initial, request->skills, request->skill_count, &self->run, err));
     EPG_TRY(epg_run_lock(self->run, &self->lock, err));
     EPG_TRY(epg_run_document_write(self->run, request, self->spec, err));
     EPG_TRY(epg_run_record_invocation(self->run, &self->invocation, request->agent.adapter, self->redactor,
@@ -236,11 +250,27 @@ epg_code epg_run_create(epg_run_state *self, epg_error *err)
     EPG_TRY(epg_store_commit(self->store, request->initial, "initial", "Initial Program", NULL,
                              epg_unix_ns() / EPG_SECOND, commit, err));
     EPG_TRY(epg_run_evidence_open(self, err));
-    EPG_TRY(epg_ledger_create(self->run, &self->ledger, err));
     EPG_TRY(epg_publisher_open(self->run, &self->publisher, err));
     self->retention = epg_retention_new(self->config->bulk_feedback_retention_bytes);
     EPG_TRY(write_task(self, err));
-    return keep_records(self, err);
+    EPG_TRY(keep_records(self, err));
+    EPG_TRY(epg_ledger_create(self->run, &self->ledger, err));
+    EPG_TRY(epg_run_created(self, err));
+    return epg_run_seal(self, TASK_PATH, EPG_SEAL_ANEW, err);
+}
+
+epg_code epg_run_create(epg_run_state *self, epg_error *err)
+{
+    const epg_run_request *request = self->request;
+    EPG_TRY(
+        epg_run_directory_create(self->path, request->initial, request->skills, request->skill_count, &self->run, err));
+    epg_code code = lay_run(self, err);
+    if (code != EPG_OK) {
+        /* It has no event: nobody was told of it and nothing was charged. */
+        (void)epg_tree_remove(AT_FDCWD, self->path, 0, NULL);
+        return epg_fail_within(err, "the Run could not be set up, nothing of it is left");
+    }
+    return EPG_OK;
 }
 
 /* --- a Run that exists --- */
@@ -299,6 +329,7 @@ static epg_code restore_publications(epg_run_state *self, epg_error *err)
         }
         EPG_TRY(epg_retention_restore(self->retention, self->publisher, facts->number, err));
         epg_run_note_best(self, facts);
+        epg_run_note_history(self, facts);
         last = facts;
     }
     if (last == NULL) {
@@ -352,5 +383,6 @@ epg_code epg_run_prepare_again(epg_run_state *self, double seconds_left, epg_err
     task_text(self, &self->task);
     epg_task_resume_note(&progress, &self->task);
     EPG_TRY(build_invocation(self, &self->task, err));
-    return write_task(self, err);
+    EPG_TRY(write_task(self, err));
+    return epg_run_seal(self, TASK_PATH, EPG_SEAL_ANEW, err);
 }

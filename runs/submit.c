@@ -230,7 +230,9 @@ static epg_code publish(epg_run_state *self, const epg_evaluation_result *result
     double score = result->feedback.score;
     submission->score = score;
     submission->policy_failures = result->policy_failures;
+    char traces[EPG_SHA256_HEX];
     EPG_TRY(epg_publish(self->publisher, submission, &self->program, result, &self->evidence, err));
+    epg_run_keep_digests(self, self->shown_id, result, traces);
     epg_usage usage = {0}; /* of the Agent since its last submission, as far as its stream has told by now */
     if (self->transcript != NULL) {
         usage = epg_transcript_interval(self->transcript);
@@ -245,7 +247,8 @@ static epg_code publish(epg_run_state *self, const epg_evaluation_result *result
                       epg_field_text("feedback_sha256", epg_publisher_feedback_sha256(self->publisher)),
                       epg_field_u64("policy_failures", result->policy_failures),
                       epg_field_text("program_digest", submission->program_digest), epg_field_double("score", score),
-                      epg_field_text("submission_id", self->shown_id)));
+                      epg_field_text("submission_id", self->shown_id),
+                      epg_field_text("traces_sha256", traces[0] != '\0' ? traces : NULL)));
     EPG_TRY(epg_ledger_sync(self->ledger, err));
     EPG_TRY(epg_publish_latest(self->publisher, submission, &self->evidence, err));
     EPG_TRY(epg_retention_apply(self->retention, self->publisher, submission->number, &self->evidence, err));
@@ -253,19 +256,28 @@ static epg_code publish(epg_run_state *self, const epg_evaluation_result *result
     return EPG_OK;
 }
 
-/* For readers of the git history; the record does not rest on it. */
-static void note_in_history(epg_run_state *self, const epg_submission *submission)
+void epg_run_note_history(epg_run_state *self, const epg_submission *submission)
 {
+    char id[EPG_SUBMISSION_ID_TEXT];
     char score[EPG_DOUBLE_TEXT];
+    epg_submission_id(submission->number, id);
     (void)epg_double_text(submission->score, score);
     EPG_AUTO_BUFFER selector = {0};
     epg_selector_text(&submission->indices, &selector);
     EPG_AUTO_FREE char *text = epg_format("Score: %s\nEpisodes: %s\nPolicy-Failures: %llu\n", score,
                                           epg_buffer_cstr(&selector), (unsigned long long)submission->policy_failures);
-    epg_error ignored = {.text = ""};
-    if (epg_store_note(self->store, self->shown_id, text, epg_unix_ns() / EPG_SECOND, &ignored) != EPG_OK ||
-        epg_store_maintain(self->store, &ignored) != EPG_OK) {
-        epg_run_evidence_fault(self, "history", &ignored);
+    epg_error why = {.text = ""};
+    if (epg_store_note(self->store, id, text, epg_unix_ns() / EPG_SECOND, &why) != EPG_OK) {
+        epg_run_evidence_fault(self, "history", &why);
+    }
+}
+
+void epg_run_tidy_history(epg_run_state *self, bool at_the_end)
+{
+    epg_error why = {.text = ""};
+    if ((at_the_end && epg_store_write_notes(self->store, &why) != EPG_OK) ||
+        (!at_the_end && epg_store_maintain(self->store, &why) != EPG_OK)) {
+        epg_run_evidence_fault(self, "history", &why);
     }
 }
 
@@ -291,8 +303,8 @@ static epg_code evaluation_done(epg_run_state *self, epg_error *err)
                       submission->score, submission->indices.count, (unsigned long long)submission->policy_failures,
                       self->shown.best, self->shown.best_submission,
                       (unsigned long long)self->session.episodes_remaining);
-    note_in_history(self, submission);
-    epg_run_keep_digests(self, self->shown_id, &result);
+    epg_run_note_history(self, submission);
+    epg_run_tidy_history(self, false);
     epg_evaluation_discard_records(self->pool, self->shown_id);
     free_submission(self);
     return EPG_OK;

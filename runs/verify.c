@@ -169,7 +169,8 @@ static void check_record(verifier *self)
 {
     const epg_history *history = &self->history;
     if (history->record == NULL) {
-        (void)expect(self, !history->ended, "run.json", "is missing, though the events say that the Run ended");
+        (void)expect(self, !history->ended, "run.json",
+                     "is missing, though the events say that the Run ended; 'evopolicygym resume' writes it again");
         return;
     }
     const json_t *list = json_object_get(history->record, "submissions");

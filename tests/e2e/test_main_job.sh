@@ -23,7 +23,7 @@ check 'budget' holds '[s["episodes_remaining"] for s in record["submissions"]] =
 check 'scores' holds '[s["score"] for s in record["submissions"]] == [1.0, 3.0]'
 check 'what its numbers refuse costs nothing and leaves no event' holds 'find("submission_rejected") == []'
 check 'a refused finish is an event' holds 'find("finish_rejected")[0]["reason"] == "unknown_submission"'
-check 'the order of events' holds 'names[:1] == ["agent_started"] and names[-1] == "run_finished" and names.index("finish_requested") < names.index("agent_exited") < names.index("validation_started") < names.index("final_submission_selected") < names.index("assessment_started") < names.index("assessment_completed")'
+check 'the order of events' holds 'names[0] == "run_created" and names.index("agent_started") < names.index("evaluation_started") and names[-1] == "run_finished" and names.index("finish_requested") < names.index("agent_exited") < names.index("validation_started") < names.index("final_submission_selected") < names.index("assessment_started") < names.index("assessment_completed")'
 check 'the agent saw its Feedback' holds '"submission-000002" in text("workspace/analysis/latest-seen.json")'
 check 'both copies are equal' cmp "$run/submissions/submission-000002/feedback.json" "$run/workspace/feedback/submissions/submission-000002/feedback.json"
 check 'published Program' grep -q 'return 3' "$run/submissions/submission-000002/program/policy.py"
