@@ -72,8 +72,14 @@ epg_code epg_cli_print(const epg_buffer *text, epg_error *err)
     return EPG_OK;
 }
 
-bool epg_cli_is_terminal(int fd)
+bool epg_cli_is_live(int fd)
 {
     const char *term = getenv("TERM");
-    return isatty(fd) == 1 && getenv("NO_COLOR") == NULL && (term == NULL || strcmp(term, "dumb") != 0);
+    return isatty(fd) == 1 && (term == NULL || strcmp(term, "dumb") != 0);
+}
+
+bool epg_cli_is_terminal(int fd)
+{
+    const char *no_color = getenv("NO_COLOR");
+    return epg_cli_is_live(fd) && (no_color == NULL || *no_color == '\0');
 }

@@ -56,7 +56,7 @@ epg_code epg_cli_no_command(const char *group, const char *word, const char *con
 /* Writes a whole buffer to stdout; IO when it can't (a full disk, a closed pipe). */
 epg_code epg_cli_print(const epg_buffer *text, epg_error *err);
 
-/* Colour and a live line only on a terminal (and without NO_COLOR). */
-bool epg_cli_is_terminal(int fd);
+bool epg_cli_is_live(int fd);     /* a terminal on which a line can be written over */
+bool epg_cli_is_terminal(int fd); /* one that takes colour, too: NO_COLOR is not set */
 
 #endif

@@ -181,11 +181,12 @@ static void result_json(const evaluate_request *request, const epg_setup *setup,
 }
 
 static epg_code evaluate_plan(const evaluate_request *request, const epg_setup *setup, epg_pool *pool,
-                              const epg_program *program, const epg_planned_episode *episodes, epg_error *err)
+                              const epg_program *program, const epg_planned_episode *episodes, bool *negative,
+                              epg_error *err)
 {
     EPG_AUTO_CLOSE int signals = -1;
     EPG_TRY(epg_signals_open(&signals, err));
-    progress shown = {.live = !request->json && !request->quiet && isatty(STDERR_FILENO) == 1,
+    progress shown = {.live = !request->json && !request->quiet && epg_cli_is_live(STDERR_FILENO),
                       .began = epg_monotonic_ns()};
     epg_evaluation_plan plan = {.name = "evaluate",
                                 .program = program,
@@ -196,6 +197,7 @@ static epg_code evaluate_plan(const evaluate_request *request, const epg_setup *
     EPG_CLEANUP(epg_evaluation_result_free) epg_evaluation_result result = {0};
     EPG_TRY(epg_evaluate(pool, &plan, signals, &result, err));
     int64_t took = epg_monotonic_ns() - shown.began;
+    *negative = result.policy_failures == result.count;
     EPG_AUTO_BUFFER out = {0};
     if (request->json) {
         result_json(request, setup, epg_pool_spec(pool), program, &result, took, &out);
@@ -205,7 +207,7 @@ static epg_code evaluate_plan(const evaluate_request *request, const epg_setup *
     return epg_cli_print(&out, err);
 }
 
-static epg_code evaluate(const evaluate_request *request, const epg_setup *setup, epg_error *err)
+static epg_code evaluate(const evaluate_request *request, const epg_setup *setup, bool *negative, epg_error *err)
 {
     EPG_CLEANUP(epg_program_free) epg_program program = {0};
     EPG_TRY(epg_cli_program_source(request->program, "PROGRAM", &program, err));
@@ -221,7 +223,7 @@ static epg_code evaluate(const evaluate_request *request, const epg_setup *setup
                                       .spec = &specs[i],
                                       .policy_seed = epg_seed_indexed("evopolicygym/policy-seed/v1", request->seed, i)};
         }
-        code = evaluate_plan(request, setup, pool, &program, episodes, err);
+        code = evaluate_plan(request, setup, pool, &program, episodes, negative, err);
         for (unsigned long long i = 0; i < request->episodes; i++) {
             epg_episode_spec_free(&specs[i]);
         }
@@ -233,7 +235,6 @@ static epg_code evaluate(const evaluate_request *request, const epg_setup *setup
 
 epg_code epg_cmd_evaluate(int argc, char **argv, bool *negative, epg_error *err)
 {
-    (void)negative;
     epg_option table[] = {
         EPG_SETUP_BENCHMARK,
         {.name = "episodes",
@@ -280,5 +281,5 @@ epg_code epg_cmd_evaluate(int argc, char **argv, bool *negative, epg_error *err)
         return epg_fail(err, EPG_ERR_USAGE, "--allow-unsafe-process goes with --execution process");
     }
     setup.pool.episode_timeout_seconds = request.timeout;
-    return evaluate(&request, &setup, err);
+    return evaluate(&request, &setup, negative, err);
 }

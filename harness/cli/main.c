@@ -1,11 +1,16 @@
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/text.h"
 #include "cli/cli.h"
 #include "evaluation/evaluation.h"
 #include "system/owner.h"
+
+enum { EXIT_READER_GONE = 141 }; /* as a shell tells of a program that SIGPIPE ended */
 
 static epg_command_run cmd_version;
 static epg_command_run cmd_help;
@@ -111,8 +116,25 @@ static epg_code cmd_version(int argc, char **argv, bool *negative, epg_error *er
     return EPG_OK;
 }
 
+/* Whoever read our output has read enough (`| head`): no fault, and nobody to tell. */
+static bool reader_is_gone(void)
+{
+    struct pollfd fd = {.fd = STDOUT_FILENO};
+    return ferror(stdout) != 0 && poll(&fd, 1, 0) == 1 && (fd.revents & POLLERR) != 0;
+}
+
+/* Without a PATH nothing would be found, python3 first of all. */
+static void complete_environment(void)
+{
+    const char *path = getenv("PATH");
+    if (path == NULL || *path == '\0') {
+        (void)setenv("PATH", "/usr/local/bin:/usr/bin:/bin", 1);
+    }
+}
+
 int main(int argc, char **argv)
 {
+    complete_environment();
     if (argc >= 2 && strcmp(argv[1], "worker") == 0) {
         return epg_worker_main(argc - 1, argv + 1);
     }
@@ -135,6 +157,9 @@ int main(int argc, char **argv)
     epg_code code = command != NULL ? command->run(argc - 2, argv + 2, &negative, &err) : unknown_command(name, &err);
     if (code == EPG_OK && (fflush(stdout) != 0 || ferror(stdout) != 0)) {
         code = epg_fail_errno(&err, errno, "can't write to standard output");
+    }
+    if (code != EPG_OK && reader_is_gone()) {
+        return EXIT_READER_GONE;
     }
     if (code != EPG_OK) {
         (void)fprintf(stderr, "evopolicygym: %s\n", err.text);

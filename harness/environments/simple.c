@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/text.h"
 #include "benchmark/defaults.h"
 #include "benchmark/public_json.h"
 
@@ -97,6 +98,25 @@ static const char *kind_text(char kind)
     }
 }
 
+/* The Action that was sent, for its sender: a small value itself, and of what kind it is where another was asked for.
+ */
+static char *action_text(epg_span action, char wanted)
+{
+    enum { SHOWN = 40 };
+    char kind = epg_value_kind(action);
+    if (kind != 'I' && kind != 'F' && kind != 'S') {
+        return epg_strdup(kind_text(kind));
+    }
+    EPG_AUTO_BUFFER json = {0};
+    epg_json_writer writer;
+    epg_json_begin(&writer, &json, 0);
+    epg_value_to_json(action, &writer, NULL);
+    epg_json_finish(&writer);
+    EPG_AUTO_FREE char *shown = epg_printable(epg_buffer_cstr(&json), json.size < SHOWN ? json.size : SHOWN);
+    const char *cut = json.size > SHOWN ? "..." : "";
+    return kind == wanted ? epg_format("%s%s", shown, cut) : epg_format("%s%s (%s)", shown, cut, kind_text(kind));
+}
+
 enum { ONE_DIGIT = 10 }; /* the size of a canonical int of one digit: tag, length, digit */
 
 /* Exactly what the action space says: an int is no float, a bool is no int, nothing is clipped. */
@@ -113,9 +133,8 @@ static bool read_action(const epg_simple_kind *kind, epg_span bytes, epg_action 
             out->index = (unsigned)number;
             return true;
         }
-        char found = epg_value_kind(bytes);
-        *reason = epg_format("the Action must be an int from 0 to %u, not %s", kind->action_count - 1,
-                             found == 'I' ? "another int" : kind_text(found));
+        EPG_AUTO_FREE char *sent = action_text(bytes, 'I');
+        *reason = epg_format("the Action must be an int from 0 to %u, not %s", kind->action_count - 1, sent);
         return false;
     }
     double value = 0.0;
@@ -123,9 +142,8 @@ static bool read_action(const epg_simple_kind *kind, epg_span bytes, epg_action 
         out->value = value;
         return true;
     }
-    char found = epg_value_kind(bytes);
-    *reason = epg_format("the Action must be a float from %g to %g, not %s", kind->action_low, kind->action_high,
-                         found == 'F' ? "one outside" : kind_text(found));
+    EPG_AUTO_FREE char *sent = action_text(bytes, 'F');
+    *reason = epg_format("the Action must be a float from %g to %g, not %s", kind->action_low, kind->action_high, sent);
     return false;
 }
 
