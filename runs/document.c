@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/text.h"
+#include "runs/withheld.h"
 #include "system/files.h"
 
 static void put_texts(epg_json_writer *writer, const char *key, const char *const *texts, size_t count)
@@ -16,12 +17,25 @@ static void put_texts(epg_json_writer *writer, const char *key, const char *cons
     epg_json_end(writer);
 }
 
-static void put_agent(epg_json_writer *writer, const epg_run_request *request)
+static bool is_secret(const epg_agent_request *agent, const char *option)
+{
+    return agent->adapter != NULL &&
+           json_is_true(json_object_get(epg_adapter_option(agent->adapter, option), "secret"));
+}
+
+static void put_agent(epg_json_writer *writer, const epg_run_request *request, const epg_redactor *redactor)
 {
     const epg_agent_request *agent = &request->agent;
+    EPG_CLEANUP(epg_withholding_free)
+    epg_withholding withholding = {.redactor = redactor, .environment = agent->environment};
     epg_json_object(writer, "agent");
     epg_json_put_text(writer, "adapter", agent->adapter != NULL ? agent->adapter->name : NULL);
-    put_texts(writer, "command", agent->command, agent->command_count);
+    epg_json_array(writer, "command");
+    for (size_t i = 0; i < agent->command_count; i++) {
+        EPG_AUTO_FREE char *kept = epg_withhold(&withholding, agent->command[i], false);
+        epg_json_put_text(writer, NULL, kept);
+    }
+    epg_json_end(writer);
     epg_json_put_text(writer, "executable", agent->executable);
     epg_json_put_text(writer, "home", request->agent_private_home ? "private" : "shared");
     put_texts(writer, "inherit", agent->inherit, agent->inherit_count);
@@ -31,8 +45,10 @@ static void put_agent(epg_json_writer *writer, const epg_run_request *request)
     epg_json_array(writer, "options");
     for (size_t i = 0; i < agent->option_count; i++) {
         epg_json_object(writer, NULL);
+        EPG_AUTO_FREE char *kept =
+            epg_withhold(&withholding, agent->options[i].value, is_secret(agent, agent->options[i].name));
         epg_json_put_text(writer, "name", agent->options[i].name);
-        epg_json_put_text(writer, "value", agent->options[i].value);
+        epg_json_put_text(writer, "value", kept);
         epg_json_end(writer);
     }
     epg_json_end(writer);
@@ -40,6 +56,7 @@ static void put_agent(epg_json_writer *writer, const epg_run_request *request)
     put_texts(writer, "secret", agent->secret, agent->secret_count);
     put_texts(writer, "shown", request->agent_shown, request->agent_shown_count);
     epg_json_put_text(writer, "task", epg_task_way_name(agent->task_way));
+    epg_withholding_write(&withholding, writer, "withheld");
     epg_json_end(writer);
 }
 
@@ -71,14 +88,15 @@ epg_code epg_run_document_check(const epg_run_request *request, epg_error *err)
     return check_texts("the shown path", request->agent_shown, request->agent_shown_count, err);
 }
 
-epg_code epg_run_document_write(int run, const epg_run_request *request, const epg_spec *spec, epg_error *err)
+epg_code epg_run_document_write(int run, const epg_run_request *request, const epg_spec *spec,
+                                const epg_redactor *redactor, epg_error *err)
 {
     const epg_pool_config *pool = request->pool;
     EPG_AUTO_BUFFER out = {0};
     epg_json_writer writer;
     epg_json_begin(&writer, &out, 2);
     epg_json_object(&writer, NULL);
-    put_agent(&writer, request);
+    put_agent(&writer, request, redactor);
     epg_json_object(&writer, "benchmark");
     epg_json_put_text(&writer, "environment_digest", spec->environment_digest);
     epg_json_put_text(&writer, "id", spec->id);

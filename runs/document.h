@@ -13,7 +13,8 @@
 epg_code epg_run_document_check(const epg_run_request *request, epg_error *err);
 
 /* RUN/config.json (0400): all that was asked for, no secret in it. */
-epg_code epg_run_document_write(int run, const epg_run_request *request, const epg_spec *spec, epg_error *err);
+epg_code epg_run_document_write(int run, const epg_run_request *request, const epg_spec *spec,
+                                const epg_redactor *redactor, epg_error *err);
 
 #define EPG_RUN_ADAPTER_FILE "adapter.json"
 

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "runs/document.h"
+#include "runs/withheld.h"
 
 void epg_stored_request_free(epg_stored_request *stored)
 {
@@ -16,11 +17,15 @@ void epg_stored_request_free(epg_stored_request *stored)
         free(stored->skills[i].name);
     }
     free(stored->skills);
-    free(stored->command);
+    epg_texts_free(stored->command);
     free(stored->inherit);
     free(stored->secret);
     free(stored->shown);
+    for (size_t i = 0; i < stored->request.agent.option_count; i++) {
+        free(stored->options[i].value);
+    }
     free(stored->options);
+    free(stored->missing);
     *stored = (epg_stored_request){0};
 }
 
@@ -35,6 +40,30 @@ static const char **read_texts(const json_t *array, size_t *count)
     return texts;
 }
 
+static char **read_command(const json_t *array, const json_t *withheld, size_t *count)
+{
+    EPG_AUTO_FREE const char **kept = read_texts(array, count);
+    char **words = epg_alloc_array(*count + 1, sizeof *words);
+    for (size_t i = 0; i < *count; i++) {
+        words[i] = epg_withheld_restore(kept[i], withheld);
+    }
+    return words;
+}
+
+/* What the Agent had of its user's environment and would lack now. */
+static void find_missing(const json_t *withheld, epg_stored_request *out)
+{
+    const epg_agent_request *agent = &out->request.agent;
+    out->missing = epg_withheld_missing(withheld);
+    for (size_t i = 0; i < agent->secret_count && out->missing == NULL; i++) {
+        if (getenv(agent->secret[i]) == NULL) {
+            out->missing =
+                epg_format("the Agent inherits the secret variable %s, which is not set now: set it, and try again",
+                           agent->secret[i]);
+        }
+    }
+}
+
 static epg_code read_agent(const json_t *document, epg_stored_request *out, epg_error *err)
 {
     epg_agent_request *agent = &out->request.agent;
@@ -42,6 +71,7 @@ static epg_code read_agent(const json_t *document, epg_stored_request *out, epg_
     const char *home = json_string_value(json_object_get(document, "home"));
     const char *profile = NULL;
     const json_t *options = json_object_get(document, "options");
+    const json_t *withheld = json_object_get(document, "withheld");
     if (adapter != NULL) {
         /* The adapter that the Run began with, whatever became of the file that it came from. */
         EPG_AUTO_FREE char *copy = epg_format("%s/agent/" EPG_RUN_ADAPTER_FILE, out->request.directory);
@@ -51,7 +81,8 @@ static epg_code read_agent(const json_t *document, epg_stored_request *out, epg_
     }
     EPG_TRY(epg_json_text(document, "profile", "config.json", &profile, err));
     EPG_TRY(epg_profile_parse(profile, &out->request.agent_profile, err));
-    agent->command = out->command = read_texts(json_object_get(document, "command"), &agent->command_count);
+    out->command = read_command(json_object_get(document, "command"), withheld, &agent->command_count);
+    agent->command = (const char *const *)out->command;
     agent->inherit = out->inherit = read_texts(json_object_get(document, "inherit"), &agent->inherit_count);
     agent->secret = out->secret = read_texts(json_object_get(document, "secret"), &agent->secret_count);
     out->shown = read_texts(json_object_get(document, "shown"), &out->request.agent_shown_count);
@@ -66,16 +97,17 @@ static epg_code read_agent(const json_t *document, epg_stored_request *out, epg_
     }
     out->request.agent_private_home = home != NULL && strcmp(home, "private") == 0;
     out->request.agent_login = json_string_value(json_object_get(document, "login"));
-    agent->option_count = json_array_size(options);
-    out->options = epg_alloc_array(agent->option_count, sizeof *out->options);
-    for (size_t i = 0; i < agent->option_count; i++) {
+    out->options = epg_alloc_array(json_array_size(options), sizeof *out->options);
+    for (size_t i = 0; i < json_array_size(options); i++) {
         const char *name = NULL;
         const char *value = NULL;
         EPG_TRY(epg_json_text(json_array_get(options, i), "name", "config.json", &name, err));
         EPG_TRY(epg_json_text(json_array_get(options, i), "value", "config.json", &value, err));
-        out->options[i] = (epg_pair){(char *)(uintptr_t)name, (char *)(uintptr_t)value};
+        out->options[i] = (epg_pair){(char *)(uintptr_t)name, epg_withheld_restore(value, withheld)};
+        agent->option_count = i + 1;
     }
     agent->options = out->options;
+    find_missing(withheld, out);
     return EPG_OK;
 }
 

@@ -13,11 +13,12 @@ typedef struct epg_stored_request {
     bool has_adapter;
     epg_program initial; /* digest only */
     epg_skill *skills;   /* names and digests only */
-    const char **command;
+    char **command;      /* owned, NULL-terminated */
     const char **inherit;
     const char **secret;
     const char **shown;
-    epg_pair *options;
+    epg_pair *options; /* names borrowed */
+    char *missing;     /* why the Agent can't be started (a secret that is not kept and not there now); NULL: it can */
 } epg_stored_request;
 void epg_stored_request_free(epg_stored_request *stored);
 

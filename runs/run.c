@@ -399,6 +399,12 @@ static epg_code check_choice(const epg_run_state *self, epg_error *err)
     return decision.code == NULL ? EPG_OK : epg_fail(err, EPG_ERR_USAGE, "%s", decision.message);
 }
 
+/* As in go_on: whether the Agent will be started. */
+static bool agent_comes(const epg_history *history, const epg_run_again_request *again)
+{
+    return history->candidate_count == 0 && !history->agent_over && again->candidate_count == 0;
+}
+
 epg_code epg_run_again(const char *directory, const epg_run_again_request *again, epg_run_outcome *out, epg_error *err)
 {
     EPG_AUTO_CLOSE int run = -1;
@@ -413,6 +419,9 @@ epg_code epg_run_again(const char *directory, const epg_run_again_request *again
     EPG_TRY(resumable(directory, &history, again->candidate_count > 0, err));
     EPG_AUTO_FREE char *path = realpath(directory, NULL);
     EPG_TRY(epg_stored_request_read(path, &history, again, &stored, err));
+    if (stored.missing != NULL && agent_comes(&history, again)) {
+        return epg_fail(err, EPG_ERR_USAGE, "%s", stored.missing);
+    }
     epg_run_state self;
     EPG_CLEANUP(epg_run_outcome_free) epg_run_outcome outcome = {0};
     epg_code code = open_state(&self, &stored.request, err);

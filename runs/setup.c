@@ -241,7 +241,7 @@ static epg_code lay_run(epg_run_state *self, epg_error *err)
 {
     const epg_run_request *request = self->request;
     EPG_TRY(epg_run_lock(self->run, &self->lock, err));
-    EPG_TRY(epg_run_document_write(self->run, request, self->spec, err));
+    EPG_TRY(epg_run_document_write(self->run, request, self->spec, self->redactor, err));
     EPG_TRY(epg_run_record_invocation(self->run, &self->invocation, request->agent.adapter, self->redactor,
                                       epg_buffer_span(&self->task), err));
     EPG_AUTO_FREE char *history = epg_format("%s/history.git", self->path);

@@ -1,4 +1,5 @@
 /* `evopolicygym run`: an Agent improves a Program. */
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -76,6 +77,18 @@ static epg_code keep_likeness(epg_options *options, epg_error *err)
     return EPG_OK;
 }
 
+/* A variable that is to be handed on must be there. */
+static epg_code check_variables(const epg_option *option, epg_error *err)
+{
+    for (size_t i = 0; i < option->value_count; i++) {
+        if (strchr(option->values[i], '=') == NULL && getenv(option->values[i]) == NULL) {
+            return epg_fail(err, EPG_ERR_USAGE, "--%s %s: that variable is not set: export it, or leave this out",
+                            option->name, option->values[i]);
+        }
+    }
+    return EPG_OK;
+}
+
 static epg_code read_agent(epg_options *options, epg_cli_agent *agent, epg_run_request *request, epg_error *err)
 {
     const epg_option *name = epg_option_find(options, "agent");
@@ -96,6 +109,8 @@ static epg_code read_agent(epg_options *options, epg_cli_agent *agent, epg_run_r
     request->agent.command_count = options->rest_count;
     const epg_option *inherit = epg_option_find(options, "inherit");
     const epg_option *secret = epg_option_find(options, "secret");
+    EPG_TRY(check_variables(inherit, err));
+    EPG_TRY(check_variables(secret, err));
     request->agent.inherit = (const char *const *)inherit->values;
     request->agent.inherit_count = inherit->value_count;
     request->agent.secret = (const char *const *)secret->values;
@@ -130,6 +145,11 @@ static epg_code read_containment(epg_options *options, const epg_setup *setup, e
             "--allow-unsafe-process acknowledges --execution process or --agent-execution process; give one");
     }
     const char *text = network->given ? network->value : request->agent.adapter != NULL ? "host" : "none";
+    for (size_t i = 0; i < shown->value_count; i++) {
+        if (access(shown->values[i], F_OK) != 0) {
+            return epg_fail(err, EPG_ERR_USAGE, "--agent-show %s: %s", shown->values[i], strerror(errno));
+        }
+    }
     request->agent_shown = (const char *const *)shown->values;
     request->agent_shown_count = shown->value_count;
     return epg_network_parse(text, &request->agent_network, err);
@@ -260,6 +280,9 @@ static epg_code take_likeness(epg_options *options, likeness *like, epg_run_requ
     epg_run_again_request again = {0};
     const char *directory = epg_option_find(options, "like")->value;
     EPG_TRY(epg_stored_request_read(directory, &like->history, &again, &like->stored, err));
+    if (like->stored.missing != NULL) {
+        return epg_fail(err, EPG_ERR_USAGE, "--like %s: %s", directory, like->stored.missing);
+    }
     request->agent = like->stored.request.agent;
     request->agent_private_home = like->stored.request.agent_private_home;
     request->agent_login = like->stored.request.agent_login;

@@ -52,7 +52,7 @@ static epg_code set_up(maker *self, const char *path, epg_error *err)
                                .pool = &pool,
                                .agent = {.command = command, .command_count = 1}};
     EPG_TRY(epg_run_directory_create(path, &self->program, NULL, 0, &self->run, err));
-    EPG_TRY(epg_run_document_write(self->run, &request, &self->spec, err));
+    EPG_TRY(epg_run_document_write(self->run, &request, &self->spec, NULL, err));
     return epg_ledger_create(self->run, &self->ledger, err);
 }
 
