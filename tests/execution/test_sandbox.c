@@ -33,6 +33,14 @@ static void close_host(void)
     epg_test_guest_close(&host);
 }
 
+/* Somewhere that is neither /tmp nor a home. */
+static char *far_directory(void)
+{
+    char *path = epg_format("%s/epg-far-XXXXXX", access("/var/tmp", W_OK) == 0 ? "/var/tmp" : EPG_TEST_BIN);
+    ck_assert_ptr_nonnull(mkdtemp(path));
+    return path;
+}
+
 /* --- The probe. --- */
 
 START_TEST(every_check_holds)
@@ -99,13 +107,18 @@ START_TEST(no_user_namespaces_no_sandbox)
 }
 END_TEST
 
-/* The fork server can't have cells (no file system takes this many inodes): as contained, each by itself. */
+/* The fork server can't have cells (it has a thread, which a fork would not copy): as contained, each by itself. */
 START_TEST(without_cells_each_policy_has_a_sandbox_of_its_own)
 {
     epg_error err = {0};
     epg_guest_stats stats;
     prepare_host();
-    host.execution.limits.scratch_inodes = UINT64_MAX;
+    char *far = far_directory(); /* a sandbox has a /tmp of its own */
+    ck_assert_int_eq(chmod(far, 0755), 0);
+    epg_test_venv(far, host.execution.python);
+    EPG_AUTO_FREE char *python = epg_format("%s/bin/python3", far);
+    host.execution.python = python;
+    host.execution.preload = "threaded";
     epg_assert_ok(epg_execution_check(&host.execution, &err), &err);
     epg_test_guest_start(&host, -1);
     for (int i = 0; i < 2; i++) {
@@ -131,6 +144,7 @@ START_TEST(without_cells_each_policy_has_a_sandbox_of_its_own)
     ck_assert_uint_eq(stats.forked, 0);
     ck_assert_uint_ge(stats.spawned, 2);
     close_host();
+    epg_test_directory_free(far);
 }
 END_TEST
 
@@ -197,14 +211,6 @@ static void expect_paths(const epg_words *paths, const char *directory, const ch
         EPG_AUTO_FREE char *path = epg_format("%s/%s", directory, expected[i]);
         ck_assert_str_eq(paths->texts[i], path);
     }
-}
-
-/* Somewhere that is neither /tmp nor a home. */
-static char *far_directory(void)
-{
-    char *path = epg_format("%s/epg-far-XXXXXX", access("/var/tmp", W_OK) == 0 ? "/var/tmp" : EPG_TEST_BIN);
-    ck_assert_ptr_nonnull(mkdtemp(path));
-    return path;
 }
 
 START_TEST(an_interpreters_prefix_is_shown_and_no_more)

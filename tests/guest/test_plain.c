@@ -11,28 +11,13 @@ static epg_test_guest host;
 static char *venv;
 static char *interpreter; /* the venv's */
 
-/* What `python -m venv` makes, by hand, with two modules installed: one starts a thread when it is imported. */
 static void make_venv(void)
 {
     epg_error err = {0};
     venv = epg_test_directory();
     epg_test_guest_prepare(&host);
-    EPG_AUTO_FREE char *home = epg_strdup(host.execution.python);
-    *strrchr(home, '/') = '\0';
-    EPG_AUTO_FREE char *config = epg_format("home = %s\ninclude-system-site-packages = false\n", home);
-    epg_test_write_text(venv, "pyvenv.cfg", config);
-    epg_test_write_text(venv, "bin/empty", "");
+    epg_test_venv(venv, host.execution.python);
     EPG_AUTO_FREE char *link = epg_format("%s/bin/python3", venv);
-    ck_assert_int_eq(symlink(host.execution.python, link), 0);
-    for (int minor = 9; minor < 30; minor++) { /* whichever version it is */
-        EPG_AUTO_FREE char *library = epg_format("lib/python3.%d/site-packages", minor);
-        EPG_AUTO_FREE char *threaded = epg_format("%s/threaded.py", library);
-        EPG_AUTO_FREE char *quiet = epg_format("%s/quiet.py", library);
-        epg_test_write_text(venv, threaded,
-                            "import threading, time\n"
-                            "threading.Thread(target=time.sleep, args=(1000,), daemon=True).start()\n");
-        epg_test_write_text(venv, quiet, "import os\nMADE_BY = os.getpid()\n");
-    }
     epg_assert_ok(epg_python_find(link, &interpreter, &err), &err);
     ck_assert_str_eq(interpreter, link);
     host.execution.python = interpreter;

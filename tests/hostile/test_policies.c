@@ -49,7 +49,7 @@ static void open_host(void)
     host.execution.scratch = host.directory;
     host.execution.limits.memory_bytes = UINT64_C(192) << 20;
     host.execution.limits.processes = 32;
-    host.execution.limits.cpu_seconds = 1;
+    host.execution.limits.cpu_seconds = 5; /* a slow machine must meet the other limits first */
     host.execution.limits.descriptors = 300;
     host.execution.limits.file_bytes = UINT64_C(4) << 20;
     host.execution.limits.scratch_bytes = UINT64_C(8) << 20;

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "support/support.h"
@@ -48,6 +49,26 @@ void epg_test_guest_close(epg_test_guest *self)
     epg_test_directory_free(self->directory);
     free((void *)(uintptr_t)self->execution.guest_root);
     *self = (epg_test_guest){0};
+}
+
+void epg_test_venv(const char *directory, const char *python)
+{
+    EPG_AUTO_FREE char *home = epg_strdup(python);
+    *strrchr(home, '/') = '\0';
+    EPG_AUTO_FREE char *config = epg_format("home = %s\ninclude-system-site-packages = false\n", home);
+    epg_test_write_text(directory, "pyvenv.cfg", config);
+    epg_test_write_text(directory, "bin/empty", "");
+    EPG_AUTO_FREE char *link = epg_format("%s/bin/python3", directory);
+    ck_assert_int_eq(symlink(python, link), 0);
+    for (int minor = 9; minor < 30; minor++) { /* whichever version it is */
+        EPG_AUTO_FREE char *library = epg_format("lib/python3.%d/site-packages", minor);
+        EPG_AUTO_FREE char *threaded = epg_format("%s/threaded.py", library);
+        EPG_AUTO_FREE char *quiet = epg_format("%s/quiet.py", library);
+        epg_test_write_text(directory, threaded,
+                            "import threading, time\n"
+                            "threading.Thread(target=time.sleep, args=(1000,), daemon=True).start()\n");
+        epg_test_write_text(directory, quiet, "import os\nMADE_BY = os.getpid()\n");
+    }
 }
 
 char *epg_test_guest_program(epg_test_guest *self, const char *source)

@@ -19,6 +19,10 @@ void epg_test_guest_start(epg_test_guest *self, int cancel);
 void epg_test_guest_open(epg_test_guest *self); /* both */
 void epg_test_guest_close(epg_test_guest *self);
 
+/* What `python -m venv` makes, by hand, in `directory`: its bin/python3, and two modules installed. `quiet` holds the
+ * process that imported it (MADE_BY); `threaded` starts a thread when it is imported. */
+void epg_test_venv(const char *directory, const char *python);
+
 /* The next Episode's Program directory, with this policy.py. Caller frees. */
 char *epg_test_guest_program(epg_test_guest *self, const char *source);
 /* A Policy with this policy.py, begun but not started. */
