@@ -100,6 +100,7 @@ epg_code epg_run_document_write(int run, const epg_run_request *request, const e
     epg_json_object(&writer, "benchmark");
     epg_json_put_text(&writer, "environment_digest", spec->environment_digest);
     epg_json_put_text(&writer, "id", spec->id);
+    epg_json_put_u64(&writer, "memory_bytes", pool->benchmark_options.memory_bytes);
     epg_json_put_text(&writer, "primary_metric", spec->primary_metric);
     epg_json_put_text(&writer, "python", pool->benchmark_options.python);
     epg_json_put_text(&writer, "score_direction", epg_direction_name(spec->direction));
@@ -110,6 +111,7 @@ epg_code epg_run_document_write(int run, const epg_run_request *request, const e
     epg_json_object(&writer, "execution");
     epg_json_put_double(&writer, "environment_timeout_seconds", (double)pool->call_limit_ns / 1e9);
     epg_json_put_u64(&writer, "jobs", pool->jobs);
+    epg_json_put_u64(&writer, "policy_memory_bytes", pool->execution.limits.memory_bytes);
     epg_json_put_text(&writer, "profile", epg_profile_name(pool->execution.profile));
     epg_json_put_text(&writer, "python", pool->execution.python);
     epg_json_put_bool(&writer, "unsafe", pool->execution.profile == EPG_PROFILE_PROCESS);

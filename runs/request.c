@@ -119,6 +119,8 @@ static epg_code read_pool(const json_t *document, const epg_run_again_request *a
     const char *profile = NULL;
     double limit = 0;
     uint64_t jobs = 1;
+    uint64_t benchmark_memory = 0;
+    uint64_t memory = 0;
     EPG_TRY(epg_json_member(document, "execution", "config.json", JSON_OBJECT, &execution, err));
     EPG_TRY(epg_json_member(document, "benchmark", "config.json", JSON_OBJECT, &benchmark, err));
     EPG_TRY(epg_json_text(benchmark, "spec", "config.json", &out->pool.benchmark, err));
@@ -126,14 +128,19 @@ static epg_code read_pool(const json_t *document, const epg_run_again_request *a
     EPG_TRY(epg_json_text(execution, "python", "config.json", &out->pool.execution.python, err));
     EPG_TRY(epg_json_double(execution, "environment_timeout_seconds", "config.json", &limit, err));
     EPG_TRY(epg_json_u64(execution, "jobs", "config.json", &jobs, err));
+    EPG_TRY(epg_json_u64(benchmark, "memory_bytes", "config.json", &benchmark_memory, err));
+    EPG_TRY(epg_json_u64(execution, "policy_memory_bytes", "config.json", &memory, err));
     EPG_TRY(epg_profile_parse(profile, &out->pool.execution.profile, err));
     EPG_TRY(epg_guest_root_find(&out->guest_root, err));
     out->pool.execution.guest_root = out->guest_root;
     out->pool.execution.limits = epg_guest_default_limits;
+    out->pool.execution.limits.memory_bytes = memory;
     out->pool.call_limit_ns = limit < 9e9 ? (int64_t)(limit * 1e9) : INT64_MAX / 2;
     out->pool.jobs = again->jobs > 0 ? again->jobs : jobs >= 1 && jobs <= 256 ? (unsigned)jobs : 1;
-    out->pool.benchmark_options = (epg_benchmark_options){
-        .python = json_string_value(json_object_get(benchmark, "python")), .call_limit_ns = out->pool.call_limit_ns};
+    out->pool.benchmark_options =
+        (epg_benchmark_options){.python = json_string_value(json_object_get(benchmark, "python")),
+                                .call_limit_ns = out->pool.call_limit_ns,
+                                .memory_bytes = benchmark_memory};
     return epg_execution_check(&out->pool.execution, err);
 }
 

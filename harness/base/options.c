@@ -243,6 +243,28 @@ epg_code epg_option_u64(epg_options *options, const char *name, unsigned long lo
     return EPG_OK;
 }
 
+epg_code epg_option_bytes(epg_options *options, const char *name, uint64_t min, uint64_t *out, epg_error *err)
+{
+    static const char units[] = "KMGT";
+    const epg_option *option = epg_option_find(options, name);
+    uint64_t value = 0;
+    if (!option->given) {
+        return EPG_OK;
+    }
+    size_t digits = strspn(option->value, "0123456789");
+    const char *unit = option->value + digits;
+    const char *found = unit[0] != '\0' && unit[1] == '\0' ? strchr(units, unit[0]) : NULL;
+    unsigned shift = found != NULL ? 10 * (unsigned)(found - units + 1) : 0;
+    if ((found == NULL && unit[0] != '\0') || !epg_parse_u64(option->value, digits, INT64_MAX >> shift, &value) ||
+        value << shift < min) {
+        EPG_AUTO_FREE char *shown = epg_printable(option->value, strlen(option->value));
+        return epg_fail(err, EPG_ERR_USAGE, "--%s takes a size such as 512M or 4G, at least %lluM, not \"%s\"", name,
+                        (unsigned long long)(min >> 20), shown);
+    }
+    *out = value << shift;
+    return EPG_OK;
+}
+
 epg_code epg_option_seconds(epg_options *options, const char *name, double *out, epg_error *err)
 {
     const epg_option *option = epg_option_find(options, name);

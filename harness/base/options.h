@@ -51,6 +51,8 @@ void epg_option_default(epg_options *options, const char *name, const char *valu
 /* Typed readings of a VALUE option; untouched when it was not given. Errors name the option. */
 epg_code epg_option_u64(epg_options *options, const char *name, unsigned long long min, unsigned long long max,
                         unsigned long long *out, epg_error *err);
+/* Bytes: a whole number, with K, M, G or T behind it for powers of 1024. */
+epg_code epg_option_bytes(epg_options *options, const char *name, uint64_t min, uint64_t *out, epg_error *err);
 epg_code epg_option_seconds(epg_options *options, const char *name, double *out, epg_error *err); /* > 0, finite */
 
 /* The known word nearest to a misspelt one, NULL when none is near: for "did you mean ...?". */

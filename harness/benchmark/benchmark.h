@@ -161,6 +161,7 @@ static inline void epg_benchmark_destroy(epg_benchmark *b)
 typedef struct epg_benchmark_options {
     const char *python;      /* interpreter for python: Benchmarks; NULL: the default one */
     int64_t call_limit_ns;   /* an external Benchmark's time limit per call */
+    uint64_t memory_bytes;   /* limit on the memory of an external Benchmark's process and what it starts; 0: none */
     const char *source_root; /* directory that relative paths in `text` start from; NULL: working directory */
 } epg_benchmark_options;
 epg_code epg_benchmark_open(const char *text, const epg_benchmark_options *options, epg_benchmark **out,

@@ -74,6 +74,7 @@ epg_code epg_command_open(const char *text, const epg_benchmark_options *options
         .argv = (const char *const *)words,
         .directory = options->source_root,
         .call_limit_ns = options->call_limit_ns,
+        .memory_bytes = options->memory_bytes,
     };
     return epg_external_open(&start, out, err);
 }

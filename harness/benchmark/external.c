@@ -48,7 +48,11 @@ static epg_code ended(epg_external *self, const char *call, epg_error *err)
 {
     EPG_AUTO_FREE char *why = NULL;
     await_exit(self, epg_deadline_after_ns(end_grace));
-    if (!self->owned.exited) {
+    epg_cgroup_events events;
+    epg_cgroup_read(&self->group, &events);
+    if (events.memory_kills > 0) {
+        why = epg_strdup("it was killed at its memory limit (--benchmark-memory)");
+    } else if (!self->owned.exited) {
         why = epg_strdup("its process closed the channel to the Host");
     } else if (self->owned.exit.signal != 0) {
         why = epg_format("its process was killed by signal %d (%s)", self->owned.exit.signal,
@@ -396,13 +400,15 @@ static void destroy(epg_benchmark *benchmark)
         await_exit(self, epg_deadline_after_ns(2 * end_grace));
     }
     (void)epg_owned_finish(&self->owned, epg_deadline_after_ns(kill_limit), NULL);
+    epg_cgroup_remove(&self->group);
     free(self->name);
     free(self);
 }
 
-static epg_code start_process(const epg_external_start *start, int their_in, int their_out, epg_owned *out,
-                              epg_error *err)
+static epg_code start_process(const epg_external_start *start, int their_in, int their_out, const epg_cgroup *group,
+                              epg_owned *out, epg_error *err)
 {
+    int joins[2];
     EPG_AUTO_CLOSE int directory = -1;
     if (start->directory != NULL) {
         directory = open(start->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -419,8 +425,15 @@ static epg_code start_process(const epg_external_start *start, int their_in, int
         .working_directory = directory,
         .fds = fds,
         .fd_count = EPG_COUNT(fds),
+        .groups = joins,
+        .group_count = (size_t)epg_cgroup_open_joins(group, joins),
+        .data_bytes = group->memory == NULL ? start->memory_bytes : 0,
     };
-    return epg_owned_start(&spawn, out, err);
+    epg_code code = epg_owned_start(&spawn, out, err);
+    for (size_t i = 0; i < spawn.group_count; i++) {
+        (void)close(joins[i]);
+    }
+    return code;
 }
 
 static epg_code open_pipes(int pipes[4], epg_error *err)
@@ -454,20 +467,28 @@ epg_code epg_external_open(const epg_external_start *start, epg_benchmark **out,
     int pipes[4];
     epg_error cause = {.text = ""};
     epg_owned owned;
+    epg_cgroup group = {0};
     EPG_AUTO_FREE char *name = epg_printable(start->name, strnlen(start->name, NAME_MAX_SHOWN));
     EPG_TRY(open_pipes(pipes, err));
-    epg_code code = start_process(start, pipes[0], pipes[3], &owned, &cause);
+    if (start->memory_bytes > 0) {
+        epg_cgroup_make(start->memory_bytes, 0, &group);
+    }
+    epg_code code = start_process(start, pipes[0], pipes[3], &group, &owned, &cause);
     (void)close(pipes[0]);
     (void)close(pipes[3]);
     if (code != EPG_OK) {
         (void)close(pipes[1]);
         (void)close(pipes[2]);
+        epg_cgroup_remove(&group);
         return epg_fail(err, code == EPG_ERR_EXECUTION ? code : EPG_ERR_USAGE, "%s can't be started: %s", name,
                         cause.text);
     }
     epg_external *self = epg_alloc(sizeof *self);
-    *self = (epg_external){
-        .base.vtable = &vtable, .name = EPG_TAKE(name), .owned = owned, .limit_ns = start->call_limit_ns};
+    *self = (epg_external){.base.vtable = &vtable,
+                           .name = EPG_TAKE(name),
+                           .owned = owned,
+                           .limit_ns = start->call_limit_ns,
+                           .group = group};
     self->environment.benchmark = &self->base;
     epg_channel_open(&self->channel, pipes[2], pipes[1], BODY_LIMIT);
     *out = &self->base;

@@ -3,6 +3,7 @@
 #define EPG_BENCHMARK_EXTERNAL_INTERNAL_H
 
 #include "benchmark/external.h"
+#include "execution/cgroup.h"
 #include "system/frame.h"
 #include "system/owner.h"
 
@@ -38,7 +39,8 @@ typedef struct epg_external {
     epg_channel channel;
     uint32_t sequence;
     int64_t limit_ns;
-    bool dead; /* it was killed, or ended: nothing more is asked */
+    epg_cgroup group; /* its memory's, where there is a limit and groups can be had */
+    bool dead;        /* it was killed, or ended: nothing more is asked */
 } epg_external;
 
 /* A fault of the Benchmark that leaves the protocol in step. */

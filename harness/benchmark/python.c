@@ -136,6 +136,7 @@ epg_code epg_python_benchmark_open(const char *text, const epg_benchmark_options
         .environment = environment,
         .directory = options->source_root,
         .call_limit_ns = options->call_limit_ns,
+        .memory_bytes = options->memory_bytes,
     };
     return epg_external_open(&start, out, err);
 }

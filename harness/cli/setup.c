@@ -6,7 +6,10 @@
 
 #include "base/clock.h"
 
-enum { JOBS_MAX = 256 };
+enum {
+    JOBS_MAX = 256,
+    MEMORY_MIN = 64 << 20 /* less than an interpreter and its modules may need */
+};
 
 void epg_setup_free(epg_setup *setup)
 {
@@ -64,9 +67,11 @@ epg_code epg_setup_read(epg_options *options, epg_setup *out, epg_error *err)
     setup.pool.call_limit_ns = limit > 9e9 ? INT64_MAX / 2 : (int64_t)(limit * 1e9);
     setup.pool.benchmark_options =
         (epg_benchmark_options){.python = setup.benchmark_python, .call_limit_ns = setup.pool.call_limit_ns};
+    EPG_TRY(epg_option_bytes(options, "benchmark-memory", MEMORY_MIN, &setup.pool.benchmark_options.memory_bytes, err));
     setup.pool.execution.python = setup.python;
     setup.pool.execution.guest_root = setup.guest_root;
     setup.pool.execution.limits = epg_guest_default_limits;
+    EPG_TRY(epg_option_bytes(options, "policy-memory", MEMORY_MIN, &setup.pool.execution.limits.memory_bytes, err));
     EPG_TRY(epg_execution_check(&setup.pool.execution, err));
     *out = setup;
     setup = (epg_setup){0};

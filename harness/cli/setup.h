@@ -29,9 +29,13 @@
          .kind = EPG_OPTION_VALUE,                                                                                     \
          .value_name = "N",                                                                                            \
          .help = "Episodes at a time; results do not depend on it (default: the processor's cores)"},                  \
+        {.name = "environment-timeout",                                                                                \
+         .kind = EPG_OPTION_VALUE,                                                                                     \
+         .value_name = "SECONDS",                                                                                      \
+         .help = "limit on one call of the Environment (default 60)"},                                                 \
     {                                                                                                                  \
-        .name = "environment-timeout", .kind = EPG_OPTION_VALUE, .value_name = "SECONDS",                              \
-        .help = "limit on one call of the Environment (default 60)"                                                    \
+        .name = "benchmark-memory", .kind = EPG_OPTION_VALUE, .value_name = "SIZE",                                    \
+        .help = "limit on the memory of an external Benchmark's process and what it starts, such as 4G (default none)" \
     }
 #define EPG_SETUP_CONTAINMENT                                                                                          \
     {.name = "execution",                                                                                              \
@@ -39,6 +43,10 @@
      .value_name = "PROFILE",                                                                                          \
      .group = "Containment",                                                                                           \
      .help = "what a Policy may touch: sandbox or process; never replaced by a lesser one (default sandbox)"},         \
+        {.name = "policy-memory",                                                                                      \
+         .kind = EPG_OPTION_VALUE,                                                                                     \
+         .value_name = "SIZE",                                                                                         \
+         .help = "limit on the memory of a Policy, such as 512M (default 4G)"},                                        \
     {                                                                                                                  \
         .name = "allow-unsafe-process", .kind = EPG_OPTION_FLAG,                                                       \
         .help = "acknowledge that the profile process contains nothing: what runs in it has all your rights"           \

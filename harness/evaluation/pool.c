@@ -26,6 +26,7 @@ static void set_worker_config(epg_pool *pool)
     pool->worker_config = (epg_worker_config){
         .benchmark = copy_or_null(config->benchmark),
         .benchmark_python = copy_or_null(config->benchmark_options.python),
+        .benchmark_memory = config->benchmark_options.memory_bytes,
         .source_root = copy_or_null(config->benchmark_options.source_root),
         .python = copy_or_null(config->execution.python),
         .guest_root = copy_or_null(config->execution.guest_root),

@@ -126,8 +126,9 @@ static epg_code get_limits(epg_span map, epg_guest_limits *out, epg_error *err)
 
 void epg_wire_put_config(epg_buffer *out, const epg_worker_config *config)
 {
-    epg_value_put_map(out, 9);
+    epg_value_put_map(out, 10);
     put_text(out, "benchmark", config->benchmark);
+    put_i64(out, "benchmark_memory", (int64_t)config->benchmark_memory);
     put_text(out, "benchmark_python", config->benchmark_python);
     put_i64(out, "call_limit_ns", config->call_limit_ns);
     put_text(out, "guest_root", config->guest_root);
@@ -145,6 +146,9 @@ epg_code epg_wire_get_config(epg_span body, epg_worker_config *out, epg_error *e
     EPG_CLEANUP(epg_worker_config_free) epg_worker_config config = {0};
     EPG_AUTO_FREE char *profile = NULL;
     EPG_TRY(get_text(body, "benchmark", &config.benchmark, err));
+    int64_t memory = 0;
+    EPG_TRY(get_i64(body, "benchmark_memory", &memory, err));
+    config.benchmark_memory = (uint64_t)memory;
     EPG_TRY(get_text(body, "benchmark_python", &config.benchmark_python, err));
     EPG_TRY(get_i64(body, "call_limit_ns", &config.call_limit_ns, err));
     EPG_TRY(get_text(body, "guest_root", &config.guest_root, err));

@@ -42,8 +42,9 @@ enum {
 
 typedef struct epg_worker_config {
     char *benchmark;
-    char *benchmark_python; /* NULL: the default */
-    char *source_root;      /* NULL: the working directory */
+    char *benchmark_python;    /* NULL: the default */
+    uint64_t benchmark_memory; /* bytes; 0: no limit */
+    char *source_root;         /* NULL: the working directory */
     char *python;
     char *guest_root;
     epg_profile profile;

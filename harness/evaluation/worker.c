@@ -47,6 +47,7 @@ static epg_code open_benchmark(worker *self, epg_error *err)
     const char *python = self->config.benchmark_python;
     epg_benchmark_options options = {.python = python != NULL ? python : self->config.python,
                                      .call_limit_ns = self->config.call_limit_ns,
+                                     .memory_bytes = self->config.benchmark_memory,
                                      .source_root = self->config.source_root};
     int64_t began = epg_watchdog_begin(self->watchdog, "open");
     epg_code code = epg_benchmark_open(self->config.benchmark, &options, &self->benchmark, err);

@@ -1,5 +1,5 @@
 /* Control groups for memory and the number of processes, where this machine lets us have them: version 1 hierarchies
- * or the one of version 2, below our own group or, with the right to it, further up. Private to this room.
+ * or the one of version 2, below our own group or, with the right to it, further up.
  *
  * A group is a directory that is removed when it is done with; one that a killed Host left behind is empty and is
  * removed by the next one that looks. */

@@ -114,6 +114,9 @@ static epg_code spawn_monitor(const epg_spawn *spawn, int request, int report, e
                          .working_directory = spawn->working_directory,
                          .fds = line.fds,
                          .fd_count = line.fd_count,
+                         .groups = spawn->groups, /* what it starts inherits them */
+                         .group_count = spawn->group_count,
+                         .data_bytes = spawn->data_bytes,
                          .new_session = true};
     if (epg_process_spawn(&monitor, out, err) != EPG_OK) {
         return epg_fail_as(err, EPG_ERR_EXECUTION, "starting a monitor");

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/pidfd.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -27,13 +28,19 @@ typedef enum spawn_step {
     STEP_SIGNALS,
     STEP_SESSION,
     STEP_PARENT,
+    STEP_LIMITS,
     STEP_DIRECTORY,
     STEP_DESCRIPTORS,
     STEP_EXEC
 } spawn_step;
 
-static const char *const step_names[] = {"reset the signals of",   "make a session for",      "tie to its parent",
-                                         "enter the directory of", "hand the descriptors to", "run"};
+static const char *const step_names[] = {"reset the signals of",
+                                         "make a session for",
+                                         "tie to its parent",
+                                         "lay the limits on",
+                                         "enter the directory of",
+                                         "hand the descriptors to",
+                                         "run"};
 
 typedef struct spawn_status {
     spawn_step step;
@@ -111,6 +118,17 @@ static int place_descriptors(const spawn_plan *plan)
     return 0;
 }
 
+static int lay_limits(const epg_spawn *spawn)
+{
+    for (size_t i = 0; i < spawn->group_count; i++) {
+        if (write(spawn->groups[i], "0", 1) != 1) {
+            return -1;
+        }
+    }
+    const struct rlimit data = {.rlim_cur = spawn->data_bytes, .rlim_max = spawn->data_bytes};
+    return spawn->data_bytes > 0 ? setrlimit(RLIMIT_DATA, &data) : 0;
+}
+
 static spawn_step prepare_child(const spawn_plan *plan)
 {
     const epg_spawn *spawn = plan->spawn;
@@ -124,6 +142,9 @@ static spawn_step prepare_child(const spawn_plan *plan)
         if (getppid() != plan->parent) {
             (void)raise(SIGKILL); /* it died before the line above: what that line asks for is due */
         }
+    }
+    if (lay_limits(spawn) < 0) {
+        return STEP_LIMITS;
     }
     if (spawn->working_directory >= 0 && fchdir(spawn->working_directory) < 0) {
         return STEP_DIRECTORY;

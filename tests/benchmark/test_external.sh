@@ -79,6 +79,19 @@ huge-step rewards sum to infinity
 never-ends did not end within its horizon of 3 steps
 FAULTS
 
+# --- a memory limit ---
+# Killed where a control group can be had, told by its allocator elsewhere: a fault of the Benchmark's in both.
+evaluate good 'python:broken:make?at=hog-step' -n 1 --benchmark-memory 200M
+code=$?
+[ $code -eq 3 ] || fail "memory: exit code $code: $(cat "$work/err")"
+grep -qE 'broken.*step failed: (it was killed at its memory limit|MemoryError)' "$work/err" ||
+    fail "memory: $(cat "$work/err")"
+evaluate good 'python:broken:make?at=hog-step' -n 1 --benchmark-memory 2G || fail "enough memory: $(cat "$work/err")"
+for size in 1M 0 -1 4g 2GB M 99999999999T ''; do
+    evaluate good python:broken:make -n 1 --benchmark-memory "$size" && fail "the size '$size' is taken"
+    grep -q -- '--benchmark-memory takes a size' "$work/err" || fail "the size '$size': $(cat "$work/err")"
+done
+
 # --- what is no fault ---
 for at in nothing print-spec print-step print-feedback spawn-step spawn-close; do
     evaluate good "python:broken:make?at=$at" -n 2 --json || fail "at=$at: $(tail -n 1 "$work/err")"

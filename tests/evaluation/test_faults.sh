@@ -131,6 +131,20 @@ mistake 'execution' evaluate "$work/good" -b cartpole --execution microvm
 mistake 'episodes' evaluate "$work/good" -b cartpole -n 0 "${unsafe[@]}"
 mistake 'python' evaluate "$work/good" -b cartpole --python "$work/nothing" "${unsafe[@]}"
 
+# --- a Policy's memory ---
+program hungry 'class P:
+    def act(self, o):
+        self.hoard = bytearray(b"x") * (300 << 20)
+        return 0
+def make_policy(c):
+    return P()
+'
+evaluate hungry cartpole -n 1 --policy-memory 200M || fail "hungry: $(cat "$work/err")"
+grep -q '1 failed' "$work/out" || fail "a Policy has more than its memory: $(cat "$work/out")"
+evaluate hungry cartpole -n 1 --policy-memory 1G || fail "hungry: $(cat "$work/err")"
+grep -q '0 failed' "$work/out" || fail "a Policy has less than its memory: $(cat "$work/out")"
+mistake 'policy-memory takes a size such as' evaluate "$work/good" -b cartpole --policy-memory 20 "${unsafe[@]}"
+
 left=$(ls -A "$TMPDIR" | wc -l)
 [ "$left" -eq 0 ] || fail "$left things are left in the temporary directory"
 [ $failed -eq 0 ] && echo 'all evaluations behaved'

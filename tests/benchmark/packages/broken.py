@@ -49,6 +49,8 @@ class Broken:
             for _ in range(2):
                 subprocess.Popen(["sleep", "31570"])
             subprocess.run(["sh", "-c", "setsid sleep 31571 >/dev/null 2>&1 &"], check=True)
+        if what == "hog":  # half a gigabyte, touched
+            self.hoard = bytearray(b"x") * (512 << 20)
         if what == "orphan":  # a child that holds everything open while its parent dies
             if os.fork() == 0:
                 hang()
