@@ -98,6 +98,10 @@ typedef struct epg_run_state {
     epg_program program;        /* of the submission under way */
     epg_planned_episode *planned;
 
+    bool traces_counted;  /* what stands in RUN/traces is in: */
+    uint64_t trace_bytes; /* of whole traces kept */
+    bool traces_told;     /* that their budget is spent */
+
     epg_error fault;        /* the trusted fault that ended the Run */
     const char *fault_code; /* "evaluation_failed", ...; NULL: none */
     int64_t began;
@@ -157,10 +161,14 @@ void epg_run_note_submission(epg_run_state *self, const epg_submission *submissi
 epg_code epg_run_evidence_open(epg_run_state *self, epg_error *err);
 void epg_run_evidence_episode(epg_run_state *self, const char *what, const epg_episode_result *episode);
 void epg_run_evidence_fault(epg_run_state *self, const char *what, const epg_error *fault);
-/* Keeps the step digests of an evaluation whose records are about to go (digests.h); a failure is evidence only.
- * `sha256`: of the file, for the event that seals it; "" when there is none. */
-void epg_run_keep_digests(epg_run_state *self, const char *name, const epg_evaluation_result *result,
-                          char sha256[EPG_SHA256_HEX]);
+/* The whole traces of an evaluation did not fit into what is left of their budget. */
+void epg_run_evidence_traces(epg_run_state *self, const char *what, uint64_t room);
+/* --- traces_keep.c --- */
+/* Keeps the step digests, and where the Run asked for them the whole traces, of an evaluation whose records are about
+ * to go (digests.h, traces.h); a failure is evidence only. `sha256`: of the digests, for the event that seals them; ""
+ * when there are none. Whole traces are sealed by an event of their own. */
+void epg_run_keep_traces(epg_run_state *self, const char *name, const epg_evaluation_result *result,
+                         char sha256[EPG_SHA256_HEX]);
 void epg_run_evidence_findings(epg_run_state *self, const epg_evidence_list *found, size_t from);
 
 /* --- seal.c: see seal.h --- */

@@ -1,40 +1,15 @@
 #include "runs/digests.h"
 
-#include <errno.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/hash.h"
 #include "base/json.h"
-#include "evaluation/record.h"
-#include "evaluation/spool.h"
+#include "runs/kept_records.h"
 #include "system/files.h"
-#include "system/io.h"
 #include "value/value.h"
 
 #define MAGIC "evopolicygym/step-digests/v1\n"
-enum { HALF = 4, ITEM = 2 * HALF, PIECE = 256 * 1024 };
-
-/* --- records --- */
-
-typedef struct episodes {
-    epg_spools spools;
-    const epg_episode_result *items;
-} episodes;
-
-static epg_code read_piece(void *context, uint64_t index, uint64_t offset, epg_buffer *out, uint64_t *size,
-                           epg_record_end *end, epg_error *err)
-{
-    episodes *self = context;
-    const epg_episode_result *one = &self->items[index];
-    if (offset >= one->record_size) {
-        return epg_fail(err, EPG_ERR_INVALID, "an Episode's record is cut short");
-    }
-    uint64_t part = one->record_size - offset < PIECE ? one->record_size - offset : PIECE;
-    *size = one->record_size;
-    *end = (epg_record_end){one->failure, one->steps, one->reward};
-    return epg_spool_read(&self->spools, one->spool, one->record_offset + offset, (size_t)part, out, err);
-}
+enum { HALF = 4, ITEM = 2 * HALF };
 
 static void hash_half(epg_sha256 *hash, uint8_t *out)
 {
@@ -116,7 +91,8 @@ static epg_code gather(const epg_records *records, const epg_evaluation_result *
     return EPG_OK;
 }
 
-epg_code epg_digests_write(int run, int records, const char *name, const epg_evaluation_result *result, epg_error *err)
+epg_code epg_digests_write(int traces, int records, const char *name, const epg_evaluation_result *result,
+                           epg_error *err)
 {
     uint64_t bytes = 0;
     for (size_t i = 0; i < result->count; i++) {
@@ -126,23 +102,10 @@ epg_code epg_digests_write(int run, int records, const char *name, const epg_eva
         return EPG_OK;
     }
     EPG_AUTO_BUFFER file = {0};
-    episodes all = {.items = result->episodes};
-    epg_spools_open(&all.spools, records, name, false);
-    epg_record_reader *reader = epg_record_reader_new(read_piece, &all, result->count);
-    epg_records walked;
-    epg_record_reader_records(reader, &walked);
-    epg_code code = gather(&walked, result, &file, err);
-    epg_record_reader_free(reader);
-    epg_spools_close(&all.spools);
-    EPG_TRY(code);
-    EPG_AUTO_CLOSE int traces = -1;
+    EPG_CLEANUP(epg_kept_records_close) epg_kept_records kept = {0};
+    epg_kept_records_open(&kept, records, name, result->episodes, result->count);
+    EPG_TRY(gather(&kept.records, result, &file, err));
     EPG_AUTO_FREE char *file_name = epg_format("%s.digests", name);
-    if (epg_io_mkdir(run, "traces", 0700) == 0) {
-        EPG_TRY(epg_dir_sync(run, err));
-    } else if (errno != EEXIST) {
-        return epg_fail_errno(err, errno, "can't make the directory for step digests");
-    }
-    EPG_TRY(epg_dir_open(run, "traces", &traces, err));
     return epg_file_write_atomic(traces, file_name, epg_buffer_span(&file), 0400, err);
 }
 
@@ -212,14 +175,9 @@ epg_code epg_digests_compare(epg_span file, int records, const char *name, const
     if (!find_items(file, episode->index, &self.recorded) || self.recorded.size == 0) {
         return EPG_OK;
     }
-    episodes one = {.items = episode};
-    epg_spools_open(&one.spools, records, name, false);
-    epg_record_reader *reader = epg_record_reader_new(read_piece, &one, 1);
-    epg_records walked;
-    epg_record_reader_records(reader, &walked);
-    epg_code code = walk(&walked, compare_item, &self, err);
-    epg_record_reader_free(reader);
-    epg_spools_close(&one.spools);
+    EPG_CLEANUP(epg_kept_records_close) epg_kept_records kept = {0};
+    epg_kept_records_open(&kept, records, name, episode, 1);
+    epg_code code = walk(&kept.records, compare_item, &self, err);
     if (code == EPG_OK && !out->found && self.count > 0 && self.count < self.recorded.size / ITEM) {
         *out = (epg_digest_difference){true, self.count - 1, "action", NULL}; /* the replayed Episode was over */
     }

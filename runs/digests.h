@@ -13,9 +13,10 @@
 /* Over this many bytes of records a submission leaves no digests. */
 #define EPG_DIGESTS_RECORDS_MAX (UINT64_C(64) * 1024 * 1024)
 
-/* From the records that stand in `records` (a directory) under `name`. NOT_FOUND when a record is not there any more.
- */
-epg_code epg_digests_write(int run, int records, const char *name, const epg_evaluation_result *result, epg_error *err);
+/* Into the directory `traces`, from the records that stand in the directory `records` under `name`. NOT_FOUND when a
+ * record is not there any more. */
+epg_code epg_digests_write(int traces, int records, const char *name, const epg_evaluation_result *result,
+                           epg_error *err);
 
 /* The first step of an Episode that differs from what `file` holds for its index. */
 typedef struct epg_digest_difference {

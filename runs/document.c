@@ -129,6 +129,10 @@ epg_code epg_run_document_write(int run, const epg_run_request *request, const e
         epg_json_end(&writer);
     }
     epg_json_end(&writer);
+    epg_json_object(&writer, "traces");
+    epg_json_put_u64(&writer, "bytes", request->trace_bytes);
+    epg_json_put_text(&writer, "record", request->full_traces ? "full" : "digests");
+    epg_json_end(&writer);
     epg_json_put_text(&writer, "version", EPG_VERSION);
     epg_json_end(&writer);
     epg_json_finish(&writer);

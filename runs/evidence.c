@@ -89,6 +89,20 @@ void epg_run_evidence_fault(epg_run_state *self, const char *what, const epg_err
     write_line(self, &writer, &line);
 }
 
+void epg_run_evidence_traces(epg_run_state *self, const char *what, uint64_t room)
+{
+    EPG_AUTO_BUFFER line = {0};
+    epg_json_writer writer;
+    begin(&writer, &line);
+    epg_json_put_u64(&writer, "bytes_left", room);
+    epg_json_put_text(&writer, "kept", "digests");
+    epg_json_put_text(&writer, "kind", "traces");
+    epg_json_put_text(&writer, "schema", schema);
+    epg_json_put_text(&writer, "subject", what);
+    epg_json_put_i64(&writer, "time_unix_ns", epg_unix_ns());
+    write_line(self, &writer, &line);
+}
+
 void epg_run_evidence_findings(epg_run_state *self, const epg_evidence_list *found, size_t from)
 {
     for (size_t i = from; i < found->count; i++) {

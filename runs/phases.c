@@ -90,7 +90,7 @@ static epg_code measure(epg_run_state *self, const phase_plan *plan, const char 
     epg_code code = epg_run_evaluate(self, &what, &result, err);
     self->shown.submission = NULL;
     EPG_TRY(code);
-    epg_run_keep_digests(self, name, &result, traces);
+    epg_run_keep_traces(self, name, &result, traces);
     *out = (epg_candidate_result){.number = number,
                                   .score = result.feedback.score,
                                   .episodes = plan->count,

@@ -3,11 +3,13 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/text.h"
 #include "runs/digests.h"
 #include "runs/replay_trace.h"
 #include "runs/request.h"
+#include "runs/traces.h"
 #include "system/files.h"
 #include "system/tree.h"
 
@@ -26,9 +28,9 @@ struct epg_replay {
     int records;   /* the same, open */
     plan training, validation, assessment, fresh;
     uint64_t fresh_seed;
-    char measured[EPG_DIGEST_TEXT]; /* the Program that was measured last, and what came of it */
-    double measured_score;
-    uint64_t measured_failures;
+    epg_replay_result measured; /* the last one over fresh Episodes */
+    int traces;                 /* borrowed: whole traces of the replay go here; -1: none are kept */
+    uint64_t trace_room;
 };
 
 static void plan_free(plan *self)
@@ -111,6 +113,8 @@ epg_code epg_replay_open(const epg_reading *reading, const epg_replay_setup *set
     epg_replay *self = epg_alloc(sizeof *self);
     self->reading = reading;
     self->records = -1;
+    self->traces = setup->traces;
+    self->trace_room = setup->trace_bytes;
     epg_code code = open_replay(self, setup, err);
     if (code != EPG_OK) {
         epg_replay_close(self);
@@ -194,19 +198,42 @@ static void tell_difference(epg_replay_result *out, const epg_episode_result *be
     out->reward_differs = completed && before->reward != now->reward;
 }
 
-/* By the step digests that the Run kept: any Episode, but only the replayed value. */
-static void find_step(const epg_replay *self, const recorded *what, const epg_episode_result *episode,
-                      epg_replay_result *out)
+/* As the Host names the files of an evaluation. */
+static char *traces_name(const recorded *what)
 {
     char id[EPG_SUBMISSION_ID_TEXT];
     epg_reading_name(what->number, id);
-    bool training = strcmp(what->phase, "training") == 0;
-    EPG_AUTO_FREE char *name = training ? epg_format("%s.digests", id) : epg_format("%s-%s.digests", what->phase, id);
-    EPG_AUTO_CLOSE int traces = -1;
+    return strcmp(what->phase, "training") == 0 ? epg_strdup(id) : epg_format("%s-%s", what->phase, id);
+}
+
+/* What the Run kept of an evaluation's steps: RUN/traces, and the name of its files there. */
+static epg_code open_traces(const epg_replay *self, const recorded *what, int *traces, char **name)
+{
+    *name = traces_name(what);
+    return epg_dir_open(self->reading->run, "traces", traces, NULL);
+}
+
+/* By whole traces: any Episode, both values. */
+static void find_in_traces(const epg_replay *self, int traces, const char *name, const epg_episode_result *episode,
+                           epg_replay_result *out)
+{
+    epg_trace_lines lines = {0};
+    if (epg_traces_compare(traces, name, self->records, EVALUATION, episode, &lines, NULL) == EPG_OK &&
+        lines.recorded != NULL) {
+        epg_replay_lines(lines.recorded, lines.replayed, out);
+    }
+    free(lines.recorded);
+    free(lines.replayed);
+}
+
+/* By step digests: any Episode, but only the replayed value. */
+static void find_in_digests(const epg_replay *self, int traces, const char *name, const epg_episode_result *episode,
+                            epg_replay_result *out)
+{
+    EPG_AUTO_FREE char *file_name = epg_format("%s.digests", name);
     EPG_AUTO_BUFFER file = {0};
     epg_digest_difference found = {0};
-    if (epg_dir_open(self->reading->run, "traces", &traces, NULL) == EPG_OK &&
-        epg_file_read(traces, name, EPG_DIGESTS_RECORDS_MAX, &file, NULL) == EPG_OK &&
+    if (epg_file_read(traces, file_name, EPG_DIGESTS_RECORDS_MAX, &file, NULL) == EPG_OK &&
         epg_digests_compare(epg_buffer_span(&file), self->records, EVALUATION, episode, &found, NULL) == EPG_OK &&
         found.found) {
         out->step_known = true;
@@ -215,6 +242,27 @@ static void find_step(const epg_replay *self, const recorded *what, const epg_ep
         out->value = EPG_TAKE(found.value);
     }
     free(found.value);
+}
+
+/* From what tells most to what tells least. */
+static void find_step(const epg_replay *self, const recorded *what, const epg_evaluation_result *result, size_t first,
+                      epg_replay_result *out)
+{
+    EPG_AUTO_CLOSE int traces = -1;
+    EPG_AUTO_FREE char *name = NULL;
+    bool kept = open_traces(self, what, &traces, &name) == EPG_OK;
+    if (kept) {
+        find_in_traces(self, traces, name, &result->episodes[first], out);
+    }
+    out->evidence = out->step_known ? "traces" : NULL;
+    if (!out->step_known && strcmp(what->phase, "training") == 0 && what->count == result->count) {
+        epg_replay_trace(self->reading, what->number, &result->feedback, first, out);
+        out->evidence = out->step_known ? "feedback" : NULL;
+    }
+    if (!out->step_known && kept) {
+        find_in_digests(self, traces, name, &result->episodes[first], out);
+        out->evidence = out->step_known ? "digests" : NULL;
+    }
 }
 
 /* `before` holds the finished Episodes of the record in the order of `result`. */
@@ -231,17 +279,46 @@ static void compare(const epg_replay *self, const recorded *what, const epg_epis
         return;
     }
     tell_difference(out, before[first], &result->episodes[first]);
-    if (strcmp(what->phase, "training") == 0 && what->count == result->count) {
-        epg_replay_trace(self->reading, what->number, &result->feedback, first, out);
+    find_step(self, what, result, first, out);
+}
+
+/* Where the user asked for whole traces of the replay. */
+static epg_code keep_traces(epg_replay *self, const char *name, const epg_evaluation_result *result, bool *kept,
+                            epg_error *err)
+{
+    uint64_t bytes = 0;
+    if (self->traces >= 0) {
+        EPG_TRY(epg_traces_write(self->traces, self->records, EVALUATION, name, result, self->trace_room, &bytes, err));
+        self->trace_room -= bytes;
     }
-    if (!out->step_known) {
-        find_step(self, what, &result->episodes[first], out);
+    *kept = bytes > 0;
+    return EPG_OK;
+}
+
+/* What the Run kept of an evaluation's steps. */
+static const char *recorded_traces(const epg_replay *self, const recorded *what)
+{
+    EPG_AUTO_CLOSE int traces = -1;
+    EPG_AUTO_FREE char *name = NULL;
+    if (open_traces(self, what, &traces, &name) != EPG_OK) {
+        return NULL;
     }
+    EPG_AUTO_FREE char *digests = epg_format("%s.digests", name);
+    return epg_traces_exist(traces, name)                               ? "full"
+           : faccessat(traces, digests, F_OK, AT_SYMLINK_NOFOLLOW) == 0 ? "digests"
+                                                                        : NULL;
 }
 
 static epg_code replay_one(epg_replay *self, const recorded *what, const plan *planned, int cancel,
-                           epg_replay_visit *visit, void *context, epg_error *err)
+                           const epg_replay_visitor *visitor, epg_error *err)
 {
+    bool known = false;
+    if (visitor->known != NULL) {
+        EPG_TRY(visitor->known(visitor->context, what->phase, what->number, &known, err));
+    }
+    if (known) {
+        return EPG_OK;
+    }
     EPG_AUTO_FREE epg_planned_episode *episodes = epg_alloc_array(what->count, sizeof *episodes);
     EPG_AUTO_FREE const epg_episode_result **before =
         epg_alloc_array(what->count, sizeof *before); /* NOLINT(bugprone-sizeof-expression): pointers are meant */
@@ -274,13 +351,17 @@ static epg_code replay_one(epg_replay *self, const recorded *what, const plan *p
     out.recorded_score = what->score;
     out.score = result.feedback.score;
     out.policy_failures = result.policy_failures;
+    memcpy(out.program_digest, program.digest, sizeof out.program_digest);
+    out.recorded_traces = recorded_traces(self, what);
     compare(self, what, before, &result, &out);
+    EPG_AUTO_FREE char *name = traces_name(what);
+    epg_code code = keep_traces(self, name, &result, &out.traces_kept, err);
     epg_evaluation_discard_records(self->pool, EVALUATION);
-    return visit(context, &out, err);
+    return code == EPG_OK ? visitor->visit(visitor->context, &out, err) : code;
 }
 
 static epg_code replay_measure(epg_replay *self, const epg_history_measure *measure, const char *phase, plan *planned,
-                               int cancel, epg_replay_visit *visit, void *context, epg_error *err)
+                               int cancel, const epg_replay_visitor *visitor, epg_error *err)
 {
     const epg_config *config = &self->reading->history.config;
     bool validation = planned == &self->validation;
@@ -296,10 +377,10 @@ static epg_code replay_measure(epg_replay *self, const epg_history_measure *meas
     EPG_TRY(make_plan(self, planned, validation ? config->validation_split : config->assessment_split,
                       validation ? epg_validation_seed(config->seed) : epg_assessment_seed(config->seed),
                       validation ? config->episodes_per_candidate : config->assessment_episodes, err));
-    return replay_one(self, &what, planned, cancel, visit, context, err);
+    return replay_one(self, &what, planned, cancel, visitor, err);
 }
 
-epg_code epg_replay_submission(epg_replay *self, uint64_t number, int cancel, epg_replay_visit *visit, void *context,
+epg_code epg_replay_submission(epg_replay *self, uint64_t number, int cancel, const epg_replay_visitor *visitor,
                                epg_error *err)
 {
     const epg_history *history = &self->reading->history;
@@ -316,15 +397,15 @@ epg_code epg_replay_submission(epg_replay *self, uint64_t number, int cancel, ep
                          .count = submission->episodes != NULL ? submission->facts.indices.count : 0,
                          .scored = submission->facts.state == EPG_SUBMISSION_PUBLISHED,
                          .score = submission->facts.score};
-    EPG_TRY(replay_one(self, &training, &self->training, cancel, visit, context, err));
+    EPG_TRY(replay_one(self, &training, &self->training, cancel, visitor, err));
     for (size_t i = 0; i < history->validation_count; i++) {
         if (history->validation[i].number == number) {
-            EPG_TRY(replay_measure(self, &history->validation[i], "validation", &self->validation, cancel, visit,
-                                   context, err));
+            EPG_TRY(
+                replay_measure(self, &history->validation[i], "validation", &self->validation, cancel, visitor, err));
         }
     }
     if (history->assessment_started && history->assessment.number == number) {
-        return replay_measure(self, &history->assessment, "assessment", &self->assessment, cancel, visit, context, err);
+        return replay_measure(self, &history->assessment, "assessment", &self->assessment, cancel, visitor, err);
     }
     return EPG_OK;
 }
@@ -337,27 +418,41 @@ epg_code epg_replay_plan(epg_replay *self, const epg_replay_on *on, epg_error *e
     return make_plan(self, &self->fresh, on->split, on->seed, on->episodes, err);
 }
 
-epg_code epg_replay_measure(epg_replay *self, uint64_t number, int cancel, double *score, uint64_t *policy_failures,
-                            epg_error *err)
+static epg_code measure(epg_replay *self, const epg_program *program, const char *name, int cancel, epg_error *err)
+{
+    EPG_AUTO_FREE epg_planned_episode *episodes = epg_alloc_array(self->fresh.count, sizeof *episodes);
+    for (uint64_t i = 0; i < self->fresh.count; i++) {
+        episodes[i] = (epg_planned_episode){
+            .index = i, .spec = &self->fresh.specs[i], .policy_seed = epg_policy_seed(self->fresh_seed, i)};
+    }
+    EPG_CLEANUP(epg_evaluation_result_free) epg_evaluation_result result = {0};
+    epg_replay_result out = {.phase = "fresh", .episodes = self->fresh.count};
+    epg_evaluation_plan what = {
+        .name = EVALUATION, .program = program, .episodes = episodes, .count = self->fresh.count};
+    EPG_TRY(epg_evaluate(self->pool, &what, cancel, &result, err));
+    epg_code code = keep_traces(self, name, &result, &out.traces_kept, err);
+    epg_evaluation_discard_records(self->pool, EVALUATION);
+    EPG_TRY(code);
+    memcpy(out.program_digest, program->digest, sizeof out.program_digest);
+    out.score = result.feedback.score;
+    out.policy_failures = result.policy_failures;
+    self->measured = out;
+    return EPG_OK;
+}
+
+epg_code epg_replay_measure(epg_replay *self, uint64_t number, int cancel, epg_replay_result *out, epg_error *err)
 {
     EPG_CLEANUP(epg_program_free) epg_program program = {0};
+    char name[EPG_SUBMISSION_ID_TEXT];
+    epg_reading_name(number, name);
     EPG_TRY(epg_reading_program(self->reading, number, &program, err));
-    if (strcmp(program.digest, self->measured) != 0) {
-        EPG_AUTO_FREE epg_planned_episode *episodes = epg_alloc_array(self->fresh.count, sizeof *episodes);
-        for (uint64_t i = 0; i < self->fresh.count; i++) {
-            episodes[i] = (epg_planned_episode){
-                .index = i, .spec = &self->fresh.specs[i], .policy_seed = epg_policy_seed(self->fresh_seed, i)};
-        }
-        EPG_CLEANUP(epg_evaluation_result_free) epg_evaluation_result result = {0};
-        epg_evaluation_plan what = {
-            .name = EVALUATION, .program = &program, .episodes = episodes, .count = self->fresh.count};
-        EPG_TRY(epg_evaluate(self->pool, &what, cancel, &result, err));
-        epg_evaluation_discard_records(self->pool, EVALUATION);
-        memcpy(self->measured, program.digest, sizeof self->measured);
-        self->measured_score = result.feedback.score;
-        self->measured_failures = result.policy_failures;
+    if (self->traces >= 0 || strcmp(program.digest, self->measured.program_digest) != 0) {
+        EPG_TRY(measure(self, &program, name, cancel, err));
     }
-    *score = self->measured_score;
-    *policy_failures = self->measured_failures;
+    const epg_history_submission *submission = epg_reading_submission(self->reading, number);
+    *out = self->measured; /* it owns nothing */
+    out->number = number;
+    out->has_recorded_score = submission != NULL && submission->facts.state == EPG_SUBMISSION_PUBLISHED;
+    out->recorded_score = out->has_recorded_score ? submission->facts.score : 0;
     return EPG_OK;
 }

@@ -3,9 +3,10 @@
  *
  * How it works: config.json names the Benchmark, the seeds and the workers, so the same Episodes are planned again; the
  * ledger holds for each Episode the hash of its record (its seeds, every observation, Action, metric and reward: no
- * clock in it), its reward, steps and failure. Equal hashes are equal Episodes. Where they differ, the steps that the
- * Feedback's trace.jsonl kept tell the first step that differs and both values, as far as a trace goes; behind it and
- * in other Episodes the Run's step digests (digests.h) tell the step.
+ * clock in it), its reward, steps and failure. Equal hashes are equal Episodes. Where they differ, the
+ * first step that does is sought in what the Run kept: whole traces (traces.h) tell it with both values, so do the
+ * steps that the Feedback's trace.jsonl has; step digests (digests.h) tell it for every Episode, with the replayed
+ * value.
  *
  * A Run's config.json decides which Benchmark and which interpreter are started: replay only Runs that you trust. That
  * Policies get all rights again (profile process) has to be allowed again. Nothing is written to the Run. */
@@ -19,6 +20,8 @@ typedef struct epg_replay_setup {
     const char *execution; /* profile; NULL: as before */
     const char *python;    /* found interpreter; NULL: as before */
     bool allow_unsafe;     /* the user accepts that Policies have all rights */
+    int traces;            /* a directory for whole traces of what is replayed (traces.h); -1: none are kept */
+    uint64_t trace_bytes;  /* what these may come to */
 } epg_replay_setup;
 
 typedef struct epg_replay epg_replay;
@@ -39,24 +42,33 @@ typedef struct epg_replay_result {
     double recorded_score;
     double score;
     uint64_t policy_failures;
+    char program_digest[EPG_DIGEST_TEXT];
+    const char *recorded_traces; /* what the Run kept of its steps: "full", "digests"; NULL: neither */
+    bool traces_kept;            /* of the replay, where they were asked for */
     /* The first Episode (in plan order) that differs, when equal < episodes. */
     uint64_t index;
     bool outcome_differs, reward_differs, steps_differ; /* none: only observations, Actions or metrics do */
     epg_policy_failure recorded_failure, failure;
     double recorded_reward, reward;
     uint64_t recorded_steps, steps;
-    bool step_known; /* a trace or the step digests tell the first step that differs: */
+    bool step_known;      /* what the Run kept tells the first step that differs: */
+    const char *evidence; /* "traces", "feedback" (its trace.jsonl) or "digests"; NULL: it does not */
     uint64_t step;
-    char *what;                   /* "observation", "action", "reward" */
+    char *what;                   /* "observation", "action", "reward", "metrics", ... */
     char *recorded_value, *value; /* as JSON; NULL: not known, or there is none */
 } epg_replay_result;
 void epg_replay_result_free(epg_replay_result *result);
 bool epg_replay_is_equal(const epg_replay_result *result); /* Episodes and score */
 
 /* All that was recorded of a submission: training, Validation and Assessment Episodes. `visit` is called for each as it
- * ends; a failure of it stops. `cancel`: as for epg_evaluate. */
-typedef epg_code epg_replay_visit(void *context, const epg_replay_result *result, epg_error *err);
-epg_code epg_replay_submission(epg_replay *replay, uint64_t number, int cancel, epg_replay_visit *visit, void *context,
+ * ends; a failure of it stops. `known` (NULL: nothing is) tells what need not be replayed, before it is. `cancel`: as
+ * for epg_evaluate. */
+typedef struct epg_replay_visitor {
+    epg_code (*visit)(void *context, const epg_replay_result *result, epg_error *err);
+    epg_code (*known)(void *context, const char *phase, uint64_t number, bool *known, epg_error *err);
+    void *context;
+} epg_replay_visitor;
+epg_code epg_replay_submission(epg_replay *replay, uint64_t number, int cancel, const epg_replay_visitor *visitor,
                                epg_error *err);
 
 /* Other Episodes, the same for every submission. */
@@ -67,7 +79,7 @@ typedef struct epg_replay_on {
 } epg_replay_on;
 /* Plans them; epg_replay_measure then evaluates a submission (0: the initial Program) over them. */
 epg_code epg_replay_plan(epg_replay *replay, const epg_replay_on *on, epg_error *err);
-epg_code epg_replay_measure(epg_replay *replay, uint64_t number, int cancel, double *score, uint64_t *policy_failures,
-                            epg_error *err);
+/* Of the result: score, policy_failures, program_digest, traces_kept, and as recorded_score that in training. */
+epg_code epg_replay_measure(epg_replay *replay, uint64_t number, int cancel, epg_replay_result *out, epg_error *err);
 
 #endif

@@ -57,7 +57,8 @@ static char *shown(const json_t *value)
 /* In the order in which they happen: what the Policy saw, what it chose, what that earned. */
 static bool differ(const json_t *before, const json_t *now, epg_replay_result *out)
 {
-    static const char *const parts[] = {"observation", "action", "reward"};
+    static const char *const parts[] = {"observation", "action",     "reward",    "metrics",
+                                        "steps",       "terminated", "truncated", "failure"};
     for (size_t i = 0; i < EPG_COUNT(parts); i++) {
         const json_t *a = json_object_get(before, parts[i]);
         const json_t *b = json_object_get(now, parts[i]);
@@ -74,6 +75,16 @@ static bool differ(const json_t *before, const json_t *now, epg_replay_result *o
         }
     }
     return false;
+}
+
+void epg_replay_lines(const char *recorded, const char *replayed, epg_replay_result *out)
+{
+    EPG_AUTO_JSON *a = NULL;
+    EPG_AUTO_JSON *b = NULL;
+    if (epg_json_parse_lenient(epg_span_text(recorded), "a trace", &a, NULL) == EPG_OK &&
+        epg_json_parse_lenient(epg_span_text(replayed), "a trace", &b, NULL) == EPG_OK) {
+        (void)differ(a, b, out);
+    }
 }
 
 void epg_replay_trace(const epg_reading *reading, uint64_t number, const epg_feedback *feedback, size_t place,

@@ -9,4 +9,7 @@
 void epg_replay_trace(const epg_reading *reading, uint64_t number, const epg_feedback *feedback, size_t place,
                       epg_replay_result *out);
 
+/* The same for two lines of traces that differ (traces.h). */
+void epg_replay_lines(const char *recorded, const char *replayed, epg_replay_result *out);
+
 #endif

@@ -159,6 +159,14 @@ static void read_skills(const json_t *list, epg_stored_request *out)
     }
 }
 
+void epg_stored_request_traces(const json_t *document, bool *full, uint64_t *bytes)
+{
+    const json_t *traces = json_object_get(document, "traces");
+    const char *record = json_string_value(json_object_get(traces, "record"));
+    *full = record != NULL && strcmp(record, "full") == 0 &&
+            epg_json_u64(traces, "bytes", "config.json", bytes, NULL) == EPG_OK;
+}
+
 epg_code epg_stored_request_read(const char *directory, const epg_history *history, const epg_run_again_request *again,
                                  epg_stored_request *out, epg_error *err)
 {
@@ -176,6 +184,7 @@ epg_code epg_stored_request_read(const char *directory, const epg_history *histo
     }
     memcpy(stored.initial.digest, history->initial_digest, strlen(history->initial_digest) + 1);
     EPG_TRY(epg_json_u64(document, "best_on_exit", "config.json", &stored.request.best_on_exit, err));
+    epg_stored_request_traces(document, &stored.request.full_traces, &stored.request.trace_bytes);
     stored.request.config = &history->config;
     stored.request.progress = again->progress;
     *out = stored;

@@ -26,4 +26,7 @@ void epg_stored_request_free(epg_stored_request *stored);
 epg_code epg_stored_request_read(const char *directory, const epg_history *history, const epg_run_again_request *again,
                                  epg_stored_request *out, epg_error *err);
 
+/* What config.json says of traces; a Run of an older version says nothing and keeps digests. */
+void epg_stored_request_traces(const json_t *document, bool *full, uint64_t *bytes);
+
 #endif

@@ -30,6 +30,8 @@ typedef struct epg_run_request {
     const char *const *agent_shown; /* further paths that the Agent sees read-only in the sandbox */
     size_t agent_shown_count;
     uint64_t best_on_exit; /* an Agent that ended without finish: hand over its K best; 0: no */
+    bool full_traces;      /* keep every step of every Episode (traces.h), not step digests alone */
+    uint64_t trace_bytes;  /* what they may come to; behind that, digests */
     epg_progress_mode progress;
 } epg_run_request;
 

@@ -232,7 +232,7 @@ static epg_code publish(epg_run_state *self, const epg_evaluation_result *result
     submission->policy_failures = result->policy_failures;
     char traces[EPG_SHA256_HEX];
     EPG_TRY(epg_publish(self->publisher, submission, &self->program, result, &self->evidence, err));
-    epg_run_keep_digests(self, self->shown_id, result, traces);
+    epg_run_keep_traces(self, self->shown_id, result, traces);
     epg_usage usage = {0}; /* of the Agent since its last submission, as far as its stream has told by now */
     if (self->transcript != NULL) {
         usage = epg_transcript_interval(self->transcript);

@@ -1,13 +1,16 @@
 /* `evopolicygym replay`: a Run's snapshots evaluated again. */
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/text.h"
 #include "cli/cli.h"
-#include "cli/shown.h"
-#include "runs/replay.h"
+#include "cli/replay_state.h"
+#include "cli/replay_told.h"
+#include "cli/traces_option.h"
+#include "system/files.h"
+#include "system/io.h"
 #include "system/signals.h"
 
 #define SCHEMA "evopolicygym/replay/v1"
@@ -24,131 +27,62 @@ static const char examples[] =
     "  evopolicygym replay out/first\n"
     "  evopolicygym replay out/first --final --json\n"
     "  evopolicygym replay out/first --submission 3 --execution process --allow-unsafe-process\n"
-    "  evopolicygym replay out/first --on test:200:7          the learning curve on 200 Episodes of the test split\n";
+    "  evopolicygym replay out/first --on test:200:7          the learning curve on 200 Episodes of the test split\n"
+    "  evopolicygym replay out/first --on test:5000 --state curve.state    goes on where it was cut off\n";
 
 typedef struct replaying {
     const epg_reading *reading;
     epg_replay *replay;
+    const epg_replay_on *on; /* NULL: the recorded Episodes */
+    epg_replay_state state;
     bool json;
-    epg_json_writer *writer;
+    epg_json_writer *writer; /* of the document, with --json */
     size_t evaluations, episodes, equal, differing;
 } replaying;
 
 /* --- telling --- */
 
-static void put_number(epg_json_writer *writer, const char *key, bool known, double value)
+static epg_code tell(replaying *self, const json_t *told, epg_error *err)
 {
-    if (known) {
-        epg_json_put_double(writer, key, value);
-    } else {
-        epg_json_put_null(writer, key);
-    }
-}
-
-static void put_side(epg_json_writer *writer, const char *key, epg_policy_failure failure, double reward,
-                     uint64_t steps, const char *value)
-{
-    epg_json_object(writer, key);
-    epg_json_put_text(writer, "failure", epg_policy_failure_name(failure));
-    put_number(writer, "reward", failure == EPG_POLICY_OK, reward);
-    epg_json_put_u64(writer, "steps", steps);
-    epg_json_put_text(writer, "value", value);
-    epg_json_end(writer);
-}
-
-static void put_json(epg_json_writer *writer, const epg_replay_result *result)
-{
-    char id[EPG_SUBMISSION_ID_TEXT];
-    epg_reading_name(result->number, id);
-    epg_json_object(writer, NULL);
-    epg_json_put_u64(writer, "episodes", result->episodes);
-    epg_json_put_bool(writer, "equal", epg_replay_is_equal(result));
-    epg_json_put_u64(writer, "equal_episodes", result->equal);
-    if (result->equal < result->episodes) {
-        epg_json_object(writer, "first_difference");
-        epg_json_put_u64(writer, "episode_index", result->index);
-        put_side(writer, "recorded", result->recorded_failure, result->recorded_reward, result->recorded_steps,
-                 result->recorded_value);
-        put_side(writer, "replayed", result->failure, result->reward, result->steps, result->value);
-        if (result->step_known) {
-            epg_json_put_u64(writer, "step", result->step);
-        } else {
-            epg_json_put_null(writer, "step");
-        }
-        epg_json_put_text(writer, "what", result->what);
-        epg_json_end(writer);
-    } else {
-        epg_json_put_null(writer, "first_difference");
-    }
-    epg_json_put_text(writer, "phase", result->phase);
-    put_number(writer, "recorded_score", result->has_recorded_score, result->recorded_score);
-    epg_json_put_double(writer, "score", result->score);
-    epg_json_put_text(writer, "submission_id", id);
-    epg_json_end(writer);
-}
-
-static void put_outcome(epg_buffer *out, epg_policy_failure failure, double reward, uint64_t steps)
-{
-    if (failure == EPG_POLICY_OK) {
-        (void)epg_buffer_format(out, "reward %g in %llu steps", reward, (unsigned long long)steps);
-    } else {
-        (void)epg_buffer_format(out, "%s after %llu steps", epg_policy_failure_name(failure),
-                                (unsigned long long)steps);
-    }
-}
-
-static void put_value(epg_buffer *out, const char *side, const char *value)
-{
-    if (value != NULL) {
-        EPG_AUTO_FREE char *safe = epg_printable(value, strnlen(value, 2000));
-        (void)epg_buffer_format(out, "\n    %s  %s", side, safe);
-    }
-}
-
-static void put_difference(epg_buffer *out, const epg_replay_result *result)
-{
-    (void)epg_buffer_format(out, "  first difference: Episode %llu", (unsigned long long)result->index);
-    if (result->step_known) {
-        (void)epg_buffer_format(out, ", step %llu, %s", (unsigned long long)result->step, result->what);
-        put_value(out, "recorded", result->recorded_value);
-        put_value(out, "replayed", result->value);
-    } else if (!result->outcome_differs && !result->reward_differs && !result->steps_differ) {
-        (void)epg_buffer_text(out, ": reward and steps are equal, but an observation, an Action or a metric is not");
-    }
-    if (result->outcome_differs || result->reward_differs || result->steps_differ) {
-        (void)epg_buffer_text(out, "\n    recorded  ");
-        put_outcome(out, result->recorded_failure, result->recorded_reward, result->recorded_steps);
-        (void)epg_buffer_text(out, "\n    replayed  ");
-        put_outcome(out, result->failure, result->reward, result->steps);
-    }
-    (void)epg_buffer_byte(out, '\n');
-}
-
-static epg_code tell(void *context, const epg_replay_result *result, epg_error *err)
-{
-    replaying *self = context;
-    bool equal = epg_replay_is_equal(result);
+    EPG_AUTO_BUFFER out = {0};
     self->evaluations++;
-    self->episodes += result->episodes;
-    self->equal += result->equal;
-    self->differing += !equal;
+    self->episodes += (size_t)json_integer_value(json_object_get(told, "episodes"));
+    self->equal += (size_t)json_integer_value(json_object_get(told, "equal_episodes"));
+    self->differing += json_is_false(json_object_get(told, "equal"));
     if (self->json) {
-        put_json(self->writer, result);
+        epg_json_put_json(self->writer, NULL, told);
         return EPG_OK;
     }
-    char id[EPG_SUBMISSION_ID_TEXT];
-    EPG_AUTO_BUFFER out = {0};
-    epg_reading_name(result->number, id);
-    (void)epg_buffer_format(&out, "%s  %-10s  score %-10g  %zu of %zu Episodes equal%s\n", id, result->phase,
-                            result->score, result->equal, result->episodes, equal ? "" : "  DIFFERS");
-    if (result->equal < result->episodes) {
-        put_difference(&out, result);
-    } else if (!equal) {
-        (void)epg_buffer_format(&out, "  the recorded score is %g\n", result->recorded_score);
+    if (self->on != NULL) {
+        epg_replay_told_fresh_text(told, &out);
+    } else {
+        epg_replay_told_text(told, &out);
     }
     EPG_TRY(epg_cli_print(&out, err));
     (void)fflush(stdout);
     return EPG_OK;
+}
+
+static epg_code keep_and_tell(replaying *self, const epg_replay_result *result, epg_error *err)
+{
+    EPG_AUTO_JSON *told = epg_replay_told(result, self->on != NULL);
+    EPG_TRY(epg_replay_state_add(&self->state, told, err));
+    return tell(self, told, err);
+}
+
+static epg_code visit(void *context, const epg_replay_result *result, epg_error *err)
+{
+    return keep_and_tell(context, result, err);
+}
+
+/* What an earlier replay has done is told from its file. */
+static epg_code known(void *context, const char *phase, uint64_t number, bool *is_known, epg_error *err)
+{
+    replaying *self = context;
+    const json_t *told = NULL;
+    EPG_TRY(epg_replay_state_find(&self->state, self->reading, phase, number, &told, err));
+    *is_known = told != NULL;
+    return told != NULL ? tell(self, told, err) : EPG_OK;
 }
 
 /* --- doing --- */
@@ -159,8 +93,9 @@ typedef struct chosen {
 
 static epg_code replay_all(replaying *self, chosen which, int cancel, bool *negative, epg_error *err)
 {
+    const epg_replay_visitor visitor = {.visit = visit, .known = known, .context = self};
     for (uint64_t number = which.first; number <= which.last; number++) {
-        EPG_TRY(epg_replay_submission(self->replay, number, cancel, tell, self, err));
+        EPG_TRY(epg_replay_submission(self->replay, number, cancel, &visitor, err));
     }
     *negative = self->differing > 0;
     if (!self->json) {
@@ -172,35 +107,23 @@ static epg_code replay_all(replaying *self, chosen which, int cancel, bool *nega
 
 static epg_code measure_one(replaying *self, uint64_t number, int cancel, epg_error *err)
 {
-    double score = 0;
-    uint64_t failures = 0;
-    char id[EPG_SUBMISSION_ID_TEXT];
-    const epg_history_submission *submission = epg_reading_submission(self->reading, number);
-    bool scored = submission != NULL && submission->facts.state == EPG_SUBMISSION_PUBLISHED;
-    EPG_TRY(epg_replay_measure(self->replay, number, cancel, &score, &failures, err));
-    epg_reading_name(number, id);
-    if (self->json) {
-        epg_json_object(self->writer, NULL);
-        epg_json_put_u64(self->writer, "policy_failures", failures);
-        put_number(self->writer, "recorded_score", scored, scored ? submission->facts.score : 0);
-        epg_json_put_double(self->writer, "score", score);
-        epg_json_put_text(self->writer, "submission_id", id);
-        epg_json_end(self->writer);
+    bool is_known = false;
+    epg_replay_result result = {0};
+    EPG_TRY(known(self, NULL, number, &is_known, err));
+    if (is_known) {
         return EPG_OK;
     }
-    char recorded[EPG_SHOWN_NUMBER];
-    epg_shown_score(scored, scored ? submission->facts.score : 0, recorded);
-    (void)printf("%-17s  %12g  %8llu  %12s\n", id, score, (unsigned long long)failures, recorded);
-    (void)fflush(stdout);
-    return EPG_OK;
+    EPG_TRY(epg_replay_measure(self->replay, number, cancel, &result, err));
+    return keep_and_tell(self, &result, err);
 }
 
-static epg_code measure_all(replaying *self, chosen which, const epg_replay_on *on, int cancel, epg_error *err)
+static epg_code measure_all(replaying *self, chosen which, int cancel, epg_error *err)
 {
-    EPG_TRY(epg_replay_plan(self->replay, on, err));
+    EPG_AUTO_BUFFER head = {0};
+    EPG_TRY(epg_replay_plan(self->replay, self->on, err));
+    epg_replay_told_fresh_head(self->on, &head);
     if (!self->json) {
-        (void)printf("%llu Episodes of %s, seed %llu\n%-17s  %12s  %8s  %12s\n", (unsigned long long)on->episodes,
-                     on->split, (unsigned long long)on->seed, "submission", "score", "failures", "in training");
+        EPG_TRY(epg_cli_print(&head, err));
     }
     for (uint64_t number = which.first; number <= which.last; number++) {
         EPG_TRY(measure_one(self, number, cancel, err));
@@ -208,9 +131,18 @@ static epg_code measure_all(replaying *self, chosen which, const epg_replay_on *
     return EPG_OK;
 }
 
+static epg_code do_all(replaying *self, chosen which, int cancel, bool *negative, epg_error *err)
+{
+    epg_code code =
+        self->on != NULL ? measure_all(self, which, cancel, err) : replay_all(self, which, cancel, negative, err);
+    if (code == EPG_ERR_INTERRUPTED && self->state.fd >= 0) {
+        return epg_fail_as(err, code, "what was done stands in the --state file, the same command goes on");
+    }
+    return code;
+}
+
 /* The document around the evaluations; printed only when all went well. */
-static epg_code replay_json(replaying *self, chosen which, const epg_replay_on *on, int cancel, bool *negative,
-                            epg_error *err)
+static epg_code replay_json(replaying *self, chosen which, int cancel, bool *negative, epg_error *err)
 {
     EPG_AUTO_BUFFER out = {0};
     epg_json_writer writer;
@@ -219,14 +151,13 @@ static epg_code replay_json(replaying *self, chosen which, const epg_replay_on *
     epg_json_object(&writer, NULL);
     epg_json_put_text(&writer, "directory", self->reading->path);
     epg_json_array(&writer, "evaluations");
-    epg_code code =
-        on != NULL ? measure_all(self, which, on, cancel, err) : replay_all(self, which, cancel, negative, err);
+    epg_code code = do_all(self, which, cancel, negative, err);
     epg_json_end(&writer);
-    if (on != NULL) {
+    if (self->on != NULL) {
         epg_json_object(&writer, "on");
-        epg_json_put_u64(&writer, "episodes", on->episodes);
-        epg_json_put_u64(&writer, "seed", on->seed);
-        epg_json_put_text(&writer, "split", on->split);
+        epg_json_put_u64(&writer, "episodes", self->on->episodes);
+        epg_json_put_u64(&writer, "seed", self->on->seed);
+        epg_json_put_text(&writer, "split", self->on->split);
         epg_json_end(&writer);
     } else {
         epg_json_put_null(&writer, "on");
@@ -279,6 +210,24 @@ static void close_replay(epg_replay **replay)
     epg_replay_close(*replay);
 }
 
+/* The directory that --traces-to names, made where it is not there. */
+static epg_code open_traces(epg_options *options, epg_replay_setup *setup, epg_error *err)
+{
+    const epg_option *to = epg_option_find(options, "traces-to");
+    bool full = false;
+    EPG_TRY(epg_traces_option_read(options, &full, &setup->trace_bytes, err));
+    if (full != to->given) {
+        return epg_fail(err, EPG_ERR_USAGE,
+                        "--record-traces full and --traces-to DIR go together: nothing is written to "
+                        "the Run");
+    }
+    if (full && epg_io_mkdir(AT_FDCWD, to->value, 0700) != 0 && errno != EEXIST) {
+        (void)epg_fail_errno(err, errno, "can't make the directory '%s'", to->value);
+        return epg_fail_as(err, EPG_ERR_USAGE, "--traces-to");
+    }
+    return full ? epg_dir_open(AT_FDCWD, to->value, &setup->traces, err) : EPG_OK;
+}
+
 static epg_code read_setup(epg_options *options, epg_replay_setup *out, char **python, epg_error *err)
 {
     unsigned long long jobs = 0;
@@ -286,37 +235,48 @@ static epg_code read_setup(epg_options *options, epg_replay_setup *out, char **p
     if (epg_option_find(options, "python")->given) {
         EPG_TRY(epg_python_find(epg_option_find(options, "python")->value, python, err));
     }
-    *out = (epg_replay_setup){.jobs = (unsigned)jobs,
-                              .execution = epg_option_find(options, "execution")->value,
-                              .python = *python,
-                              .allow_unsafe = epg_option_find(options, "allow-unsafe-process")->given};
-    return EPG_OK;
+    out->jobs = (unsigned)jobs;
+    out->execution = epg_option_find(options, "execution")->value;
+    out->python = *python;
+    out->allow_unsafe = epg_option_find(options, "allow-unsafe-process")->given;
+    return open_traces(options, out, err);
+}
+
+static void setup_close(epg_replay_setup *setup)
+{
+    epg_close_cleanup(&setup->traces);
 }
 
 static epg_code replay(epg_options *options, bool *negative, epg_error *err)
 {
     EPG_CLEANUP(epg_reading_free) epg_reading reading = {.run = -1};
     EPG_CLEANUP(close_replay) epg_replay *opened = NULL;
+    EPG_CLEANUP(epg_replay_state_close) epg_replay_state state = {.fd = -1};
+    EPG_CLEANUP(setup_close) epg_replay_setup setup = {.traces = -1};
     EPG_AUTO_FREE char *split = NULL;
     EPG_AUTO_FREE char *python = NULL;
     EPG_AUTO_CLOSE int signals = -1;
     epg_replay_on on = {0};
-    epg_replay_setup setup;
     chosen which = {0};
     bool fresh = epg_option_find(options, "on")->given;
+    const epg_option *file = epg_option_find(options, "state");
     if (fresh) {
         EPG_TRY(parse_on(epg_option_find(options, "on")->value, &on, &split, err));
     }
-    EPG_TRY(read_setup(options, &setup, &python, err));
     EPG_TRY(epg_reading_open(options->operands[0], EPG_READ_EPISODES, &reading, err));
     EPG_TRY(choose(options, &reading, fresh, &which, err));
+    EPG_TRY(read_setup(options, &setup, &python, err));
     EPG_TRY(epg_signals_open(&signals, err));
-    EPG_TRY(epg_replay_open(&reading, &setup, &opened, err));
-    replaying self = {.reading = &reading, .replay = opened, .json = epg_option_find(options, "json")->given};
-    if (self.json) {
-        return replay_json(&self, which, fresh ? &on : NULL, signals, negative, err);
+    if (file->given) {
+        EPG_TRY(epg_replay_state_open(file->value, &reading, fresh ? &on : NULL, python, &state, err));
     }
-    return fresh ? measure_all(&self, which, &on, signals, err) : replay_all(&self, which, signals, negative, err);
+    EPG_TRY(epg_replay_open(&reading, &setup, &opened, err));
+    replaying self = {.reading = &reading,
+                      .replay = opened,
+                      .on = fresh ? &on : NULL,
+                      .state = state, /* borrowed */
+                      .json = epg_option_find(options, "json")->given};
+    return self.json ? replay_json(&self, which, signals, negative, err) : do_all(&self, which, signals, negative, err);
 }
 
 epg_code epg_cmd_replay(int argc, char **argv, bool *negative, epg_error *err)
@@ -344,6 +304,15 @@ epg_code epg_cmd_replay(int argc, char **argv, bool *negative, epg_error *err)
          .kind = EPG_OPTION_VALUE,
          .value_name = "PATH",
          .help = "interpreter of the Policies (the Run's)"},
+        {.name = "state",
+         .kind = EPG_OPTION_VALUE,
+         .value_name = "FILE",
+         .help = "keep what is done in FILE, and go on from there when it holds some already"},
+        EPG_TRACES_OPTIONS,
+        {.name = "traces-to",
+         .kind = EPG_OPTION_VALUE,
+         .value_name = "DIR",
+         .help = "where whole traces of what is replayed go"},
         {.name = "json", .kind = EPG_OPTION_FLAG, .help = "one JSON document on standard output"},
         EPG_CLI_HELP,
     };

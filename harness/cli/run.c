@@ -12,6 +12,7 @@
 #include "cli/outcome.h"
 #include "cli/program_source.h"
 #include "cli/setup.h"
+#include "cli/traces_option.h"
 #include "programs/store.h"
 #include "runs/records.h"
 #include "runs/request.h"
@@ -302,6 +303,10 @@ static epg_code read_and_run(epg_options *options, bool *negative, epg_error *er
     EPG_TRY(take_likeness(options, &like, &request, err));
     EPG_TRY(read_agent(options, &agent, &request, err));
     EPG_TRY(read_on_exit(options, &request.best_on_exit, err));
+    if (like.given) {
+        epg_stored_request_traces(like.history.request, &request.full_traces, &request.trace_bytes);
+    }
+    EPG_TRY(epg_traces_option_read(options, &request.full_traces, &request.trace_bytes, err));
     if (epg_option_find(options, "progress")->given) {
         EPG_TRY(epg_progress_mode_parse(epg_option_find(options, "progress")->value, &request.progress, err));
     }
@@ -385,6 +390,7 @@ epg_code epg_cmd_run(int argc, char **argv, bool *negative, epg_error *err)
          .kind = EPG_OPTION_LIST,
          .value_name = "PATH",
          .help = "a file or directory that a sandboxed Agent sees, read-only; repeatable"},
+        EPG_TRACES_OPTIONS,
         {.name = "progress",
          .kind = EPG_OPTION_VALUE,
          .value_name = "MODE",

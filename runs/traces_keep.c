@@ -1,0 +1,75 @@
+/* What the Host keeps of Episodes' steps when their records go. */
+#include <errno.h>
+
+#include "base/text.h"
+#include "runs/coordinator.h"
+#include "runs/digests.h"
+#include "runs/seal.h"
+#include "runs/traces.h"
+#include "system/files.h"
+#include "system/io.h"
+
+static epg_code keep_whole(epg_run_state *self, int traces, int records, const char *name,
+                           const epg_evaluation_result *result, epg_error *err)
+{
+    if (!self->traces_counted) {
+        self->trace_bytes = epg_traces_bytes(traces); /* of an earlier Host, where the Run goes on */
+        self->traces_counted = true;
+    }
+    uint64_t budget = self->request->trace_bytes;
+    uint64_t room = budget > self->trace_bytes ? budget - self->trace_bytes : 0;
+    uint64_t bytes = 0;
+    EPG_TRY(epg_traces_write(traces, records, name, name, result, room, &bytes, err));
+    self->trace_bytes += bytes;
+    if (bytes > 0) {
+        EPG_AUTO_FREE char *path = epg_traces_path(name);
+        return epg_run_seal(self, path, EPG_SEAL_ONCE, err);
+    }
+    epg_run_evidence_traces(self, name, room);
+    if (!self->traces_told) {
+        self->traces_told = true;
+        epg_progress_line(&self->progress, "traces", "the traces of %s do not fit into --trace-bytes: digests are kept",
+                          name);
+    }
+    return EPG_OK;
+}
+
+static epg_code hash_digests(epg_run_state *self, const char *name, char sha256[EPG_SHA256_HEX], epg_error *err)
+{
+    EPG_AUTO_FREE char *path = epg_format("traces/%s.digests", name);
+    uint64_t bytes = 0;
+    epg_error why = {.text = ""};
+    epg_code code = epg_seal_hash(self->run, path, UINT64_MAX, sha256, &bytes, &why);
+    if (code == EPG_ERR_NOT_FOUND) {
+        return EPG_OK; /* there were too many records for digests */
+    }
+    *err = why;
+    return code;
+}
+
+static epg_code keep(epg_run_state *self, const char *name, const epg_evaluation_result *result,
+                     char sha256[EPG_SHA256_HEX], epg_error *err)
+{
+    EPG_AUTO_CLOSE int records = -1;
+    EPG_AUTO_CLOSE int traces = -1;
+    EPG_TRY(epg_dir_open(self->run, "records", &records, err));
+    if (epg_io_mkdir(self->run, "traces", 0700) == 0) {
+        EPG_TRY(epg_dir_sync(self->run, err));
+    } else if (errno != EEXIST) {
+        return epg_fail_errno(err, errno, "can't make the directory for traces");
+    }
+    EPG_TRY(epg_dir_open(self->run, "traces", &traces, err));
+    EPG_TRY(epg_digests_write(traces, records, name, result, err));
+    EPG_TRY(hash_digests(self, name, sha256, err));
+    return self->request->full_traces ? keep_whole(self, traces, records, name, result, err) : EPG_OK;
+}
+
+void epg_run_keep_traces(epg_run_state *self, const char *name, const epg_evaluation_result *result,
+                         char sha256[EPG_SHA256_HEX])
+{
+    epg_error fault = {.text = ""};
+    sha256[0] = '\0';
+    if (keep(self, name, result, sha256, &fault) != EPG_OK) {
+        epg_run_evidence_fault(self, "traces", &fault);
+    }
+}
