@@ -98,8 +98,8 @@ static epg_code measure(epg_run_state *self, const phase_plan *plan, const char 
                                   .content = result.feedback.content};
     memcpy(out->program_digest, submission->program_digest, sizeof out->program_digest);
     result.feedback.content = (epg_buffer){0};
-    epg_progress_line(&self->progress, phase, "%s %s  score %.6g  %llu Episodes, %llu failed", phase, observer.id,
-                      out->score, (unsigned long long)out->episodes, (unsigned long long)out->policy_failures);
+    EPG_AUTO_FREE char *episodes = epg_progress_episodes(out->episodes, out->policy_failures);
+    epg_progress_line(&self->progress, phase, "%s of %s: score %.6g, %s", phase, observer.id, out->score, episodes);
     return EPG_OK;
 }
 

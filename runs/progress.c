@@ -16,6 +16,7 @@
 #include "base/text.h"
 
 static const char schema[] = "evopolicygym/progress/v1";
+enum { TIME_COLUMNS = 12 };
 static const char clear_line[] = "\r\x1b[K";
 
 epg_code epg_progress_mode_parse(const char *text, epg_progress_mode *out, epg_error *err)
@@ -90,6 +91,14 @@ static void line_json(const char *event, const char *text, epg_buffer *out)
     epg_json_finish(&writer);
 }
 
+char *epg_progress_episodes(uint64_t count, uint64_t failed)
+{
+    unsigned long long all = count;
+    return failed > 0
+               ? epg_format("%llu of %llu Episode%s failed", (unsigned long long)failed, all, all == 1 ? "" : "s")
+               : epg_format("%llu Episode%s", all, all == 1 ? "" : "s");
+}
+
 void epg_progress_line(epg_progress *progress, const char *event, const char *format, ...)
 {
     if (progress->mode == EPG_PROGRESS_NONE) {
@@ -108,11 +117,12 @@ void epg_progress_line(epg_progress *progress, const char *event, const char *fo
     EPG_AUTO_BUFFER out = {0};
     if (progress->mode == EPG_PROGRESS_JSON) {
         line_json(event, safe, &out);
+        (void)epg_buffer_byte(&out, '\n');
     } else {
         EPG_AUTO_FREE char *time = epg_duration_text(epg_monotonic_ns() - progress->began);
-        (void)epg_buffer_format(&out, "%10s  %s", time, safe);
+        (void)epg_buffer_format(&out, "%10s  ", time);
+        epg_fill_text(safe, TIME_COLUMNS, TIME_COLUMNS, &out);
     }
-    (void)epg_buffer_byte(&out, '\n');
     hide(progress);
     put(progress, epg_buffer_cstr(&out), out.size);
 }
@@ -161,9 +171,9 @@ static void state_text(const epg_progress_state *state, epg_buffer *out)
         (void)epg_buffer_format(out, " | score %.5g", state->score);
     }
     if (state->has_best) {
-        (void)epg_buffer_format(out, " | best %.5g (%s)", state->best, state->best_submission);
+        (void)epg_buffer_format(out, " | best %.5g", state->best);
     }
-    (void)epg_buffer_format(out, " | budget %llu/%llu", (unsigned long long)state->budget_remaining,
+    (void)epg_buffer_format(out, " | %llu/%llu Episodes left", (unsigned long long)state->budget_remaining,
                             (unsigned long long)state->budget);
     if (state->deadline != EPG_NEVER) {
         int64_t left = state->deadline - epg_monotonic_ns();

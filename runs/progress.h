@@ -46,7 +46,9 @@ typedef struct epg_progress {
 } epg_progress;
 
 void epg_progress_open(epg_progress *progress, epg_progress_mode mode);
-/* A line that stays: plain text without a newline. `event` names it for JSON. */
+/* "1 Episode", "20 Episodes", "3 of 20 Episodes failed", for a line. Caller frees. */
+char *epg_progress_episodes(uint64_t count, uint64_t failed);
+/* A line that stays, for people filled into 80 columns: plain text without a newline. `event` names it for JSON. */
 void epg_progress_line(epg_progress *progress, const char *event, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 /* The live line, at most ten times a second unless `now`. */

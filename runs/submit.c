@@ -281,6 +281,16 @@ void epg_run_tidy_history(epg_run_state *self, bool at_the_end)
     }
 }
 
+static void tell_published(epg_run_state *self, const epg_submission *submission)
+{
+    EPG_AUTO_FREE char *episodes = epg_progress_episodes(submission->indices.count, submission->policy_failures);
+    bool is_best = strcmp(self->shown_id, self->shown.best_submission) == 0;
+    EPG_AUTO_FREE char *best = is_best ? epg_strdup("the best") : epg_format("best %.6g", self->shown.best);
+    epg_progress_line(&self->progress, "submission_published", "%s: score %.6g (%s), %s, budget left %llu",
+                      self->shown_id, submission->score, best, episodes,
+                      (unsigned long long)self->session.episodes_remaining);
+}
+
 static epg_code evaluation_done(epg_run_state *self, epg_error *err)
 {
     EPG_CLEANUP(epg_evaluation_result_free) epg_evaluation_result result = {0};
@@ -298,11 +308,7 @@ static epg_code evaluation_done(epg_run_state *self, epg_error *err)
     reply_held(self, number, &frame);
     epg_run_note_best(self, submission);
     epg_run_note_submission(self, submission);
-    epg_progress_line(&self->progress, "submission_published",
-                      "%s  score %.6g  %zu Episodes, %llu failed  best %.6g (%s)  budget left %llu", self->shown_id,
-                      submission->score, submission->indices.count, (unsigned long long)submission->policy_failures,
-                      self->shown.best, self->shown.best_submission,
-                      (unsigned long long)self->session.episodes_remaining);
+    tell_published(self, submission);
     epg_run_note_history(self, submission);
     epg_run_tidy_history(self, false);
     epg_evaluation_discard_records(self->pool, self->shown_id);
@@ -366,10 +372,12 @@ epg_code epg_run_evaluation_stop(epg_run_state *self, const char *reason, epg_er
 static epg_code name_candidates(epg_run_state *self, const char *by, const epg_decision *decision, epg_error *err)
 {
     EPG_AUTO_BUFFER ids = {0};
+    EPG_AUTO_BUFFER told = {0};
     for (size_t i = 0; i < decision->candidate_count; i++) {
         char id[EPG_SUBMISSION_ID_TEXT];
         epg_submission_id(decision->candidates[i], id);
         (void)epg_buffer_format(&ids, "%s%s", i > 0 ? "," : "", id);
+        (void)epg_buffer_format(&told, "%s%s", i > 0 ? ", " : "", id);
     }
     EPG_TRY(EPG_EVENT(self->ledger, "finish_requested", err, epg_field_text("by", by),
                       epg_field_u64("candidate_count", decision->candidate_count),
@@ -377,7 +385,7 @@ static epg_code name_candidates(epg_run_state *self, const char *by, const epg_d
                       epg_field_text("submission_ids", epg_buffer_cstr(&ids))));
     EPG_TRY(epg_ledger_sync(self->ledger, err));
     epg_session_finish(&self->session, decision->candidates, decision->candidate_count);
-    epg_progress_line(&self->progress, "finish_requested", "finished by the %s with %s", by, epg_buffer_cstr(&ids));
+    epg_progress_line(&self->progress, "finish_requested", "finished by the %s with %s", by, epg_buffer_cstr(&told));
     return EPG_OK;
 }
 
