@@ -28,11 +28,15 @@ refused() { # WHAT TEXT ARGUMENT...: exit 2, one line that holds TEXT, and nothi
 mkdir -p "$work/a tree/scripts" "$work/here/there is" "$work/bin"
 cp "$EPG_SOURCE/quickstart" "$EPG_SOURCE/check" "$work/a tree/"
 cp "$EPG_SOURCE"/scripts/* "$work/a tree/scripts/"
+touch "$work/here/file"
 ln -s nowhere "$work/here/dangling"
 
 refused 'a directory that exists' 'there is exists' 'there is'
 refused 'a link that dangles' 'dangling exists' dangling
-refused 'no parent' 'does not exist' no/such/parent
+refused 'a file in the way' 'file is not a directory' file/below/run
+if [ "$(id -u)" -ne 0 ]; then
+    refused 'a directory of others' 'may not write in /' /evopolicygym-run
+fi
 refused 'an empty name' 'empty' ''
 refused 'two names' 'one directory' one two
 refused 'an option' 'unknown option --frobnicate' --frobnicate
@@ -60,7 +64,10 @@ prepare() { # UID ABSENT-PACKAGE: sets $code
         "$work/a tree/scripts/prepare.sh" >"$work/said" 2>&1 </dev/null
     code=$?
 }
+printf '#!/bin/sh\nwhile [ "${1#-}" != "$1" ]; do [ "$1" = -k ] && shift; shift; done\nlimit=$1\nshift\n[ "$limit" != "$(cat "$WORLD/too-long")" ] || { echo "$*" >>"$WORLD/cut"; exit 124; }\nexec "$@"\n' >"$work/bin/timeout"
+chmod +x "$work/bin/timeout"
 echo 0 >"$work/apt-exit"
+echo never >"$work/too-long"
 
 prepare 1000 none
 expect 'all installed: fine for an ordinary user' [ $code -eq 0 ]
@@ -72,7 +79,8 @@ expect 'root: reads the lists first' says <(head -n 1 "$work/apt") update
 expect 'root: installs just that' says "$work/apt" 'install --no-install-recommends valgrind'
 prepare 1000 libgit2-dev
 expect 'no sudo: fails' [ $code -ne 0 ]
-expect 'no sudo: says what is missing' says "$work/said" 'missing: libgit2-dev'
+expect 'no sudo: says what is missing' says "$work/said" 'missing: libgit2-dev.'
+expect 'no sudo: in sentences' says "$work/said" 'Only root, or a user who may use sudo, can install them.'
 expect 'no sudo: says what to type' says "$work/said" 'apt-get install --no-install-recommends libgit2-dev'
 expect 'no sudo: apt-get is left alone' [ ! -e "$work/apt" ]
 touch "$work/sudoer"
@@ -83,5 +91,27 @@ echo 100 >"$work/apt-exit"
 prepare 0 cmake
 expect 'apt-get fails: we fail' [ $code -ne 0 ]
 expect 'apt-get fails: says what to do' says "$work/said" 'could not be installed'
+
+expect 'apt-get fails: it is tried with the lists that there are' says "$work/said" 'going on with those that there are'
+
+# A mirror that does not come to an end is given up, and that is told; what changes the system is never cut off.
+echo 0 >"$work/apt-exit"
+echo 1800 >"$work/too-long"
+prepare 0 cmake
+expect 'a slow mirror: we fail' [ $code -ne 0 ]
+expect 'a slow mirror: says so' says "$work/said" 'not done in 1800 seconds: the mirror is too slow, or out of reach'
+expect 'a slow mirror: only the download was cut off' says "$work/cut" download-only
+expect 'a slow mirror: says what to do' says "$work/said" 'name another one in /etc/apt'
+echo 0 >"$work/too-long"
+rm -f "$work/cut"
+prepare 0 cmake
+expect 'installing has no limit' says "$work/cut" 'install --no-install-recommends cmake'
+
+# A build shows how far it is, in a few lines where there is no terminal.
+seq 40 | sed 's|.*|[&/40] Building something|' |
+    bash -eu -c '. "$1"; prepare_show' _ "$work/a tree/scripts/prepare.sh" >"$work/said" 2>&1
+expect 'a build tells how far it is' says "$work/said" 'Building: 50 %'
+expect 'a build is done' says "$work/said" 'Building: 100 %'
+expect 'a build is told in four lines' [ "$(wc -l <"$work/said")" -eq 4 ]
 
 exit $failed
