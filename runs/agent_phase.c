@@ -324,7 +324,8 @@ static epg_code agent_life(epg_run_state *self, epg_error *err)
                       epg_field_text("environment_digest", self->spec->environment_digest),
                       epg_field_text("initial_program_digest", self->request->initial->digest)));
     EPG_TRY(epg_ledger_sync(self->ledger, err));
-    epg_progress_line(&self->progress, "agent_started", "the Agent works in %s", self->workspace);
+    epg_progress_line(&self->progress, "agent_started",
+                      "the Agent works; what it says goes to agent/stdout.log and agent/stderr.log");
     epg_code code = serve_agent(self, err);
     return code == EPG_OK ? end_agent(self, err) : code;
 }

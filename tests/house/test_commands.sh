@@ -114,4 +114,44 @@ expect 'a build tells how far it is' says "$work/said" 'Building: 50 %'
 expect 'a build is done' says "$work/said" 'Building: 100 %'
 expect 'a build is told in four lines' [ "$(wc -l <"$work/said")" -eq 4 ]
 
+# Containment is given up for the demo alone, when it can't be had, and for no other reason. The build and the Host are
+# stand-ins here; the Host answers the first question as it is told.
+cat >"$work/bin/cmake" <<'P'
+#!/bin/sh
+mkdir -p build/release
+cat >build/release/evopolicygym <<'H'
+#!/bin/sh
+case $1 in
+evaluate) echo 'evopolicygym: containment unavailable: no reason' >&2; exit "$(cat "$WORLD/answer")" ;;
+run) echo "$*" >"$WORLD/ran" ;;
+esac
+H
+chmod +x build/release/evopolicygym
+P
+chmod +x "$work/bin/cmake"
+demo() { # ANSWER: quickstart on a machine whose Host gives this exit code; sets $code
+    echo "$1" >"$work/answer"
+    echo none >"$work/absent"
+    rm -f "$work/ran"
+    (cd "$work/here" && WORLD=$work PATH=$work/bin:$PATH "$work/a tree/quickstart" "deep/in/run-$1") >"$work/said" 2>&1 </dev/null
+    code=$?
+}
+demo 0
+expect 'contained: runs' [ $code -eq 0 ]
+expect 'contained: as it is' says "$work/ran" "run $work/here/deep/in/run-0 --benchmark cartpole"
+expect 'contained: nothing is given up' [ "$(grep -c 'process' "$work/ran")" -eq 0 ]
+expect 'contained: the directories above the Run are made' [ -d "$work/here/deep/in" ]
+demo 6
+expect 'not contained: runs' [ $code -eq 0 ]
+expect 'not contained: by acknowledgement' says "$work/ran" '--execution process --allow-unsafe-process -- python3'
+expect 'not contained: the agent is our own' says "$work/ran" "$work/a tree/agents/demo/demo_agent.py"
+expect 'not contained: says why' says "$work/said" 'containment unavailable: no reason'
+expect 'not contained: says what that means' says "$work/said" 'with all your rights'
+expect 'not contained: says why that is acceptable' says "$work/said" "this project's own code"
+for fault in 2 3 4 5 1; do
+    demo $fault
+    expect "a fault $fault: its exit code" [ $code -eq $fault ]
+    expect "a fault $fault: nothing runs" [ ! -e "$work/ran" ]
+done
+
 exit $failed
