@@ -247,7 +247,7 @@ static const attempt answered[] = {
      "        except ValueError as error: return str(error)",
      "not allowed to raise maximum limit"},
     {"return str(resource.getrlimit(resource.RLIMIT_CORE))", "(0, 0)"},
-    {"print('x' * (64 << 20)); return 'printed'", "printed"},
+    {"print('x' * (16 << 20)); return 'printed'", "printed"},
 };
 
 static bool one_of(const char *answer, const char *expected)
