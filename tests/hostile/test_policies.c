@@ -293,8 +293,10 @@ typedef struct fatal {
 } fatal;
 
 static const fatal fatals[] = {
+#ifdef __x86_64__
     {"return machine_code(bytes.fromhex('b814000000cd80c3'))", EPG_CAUSE_DIED, "seccomp", false}, /* int 0x80: getpid */
     {"return machine_code(bytes.fromhex('b8270000400f05c3'))", EPG_CAUSE_DIED, "seccomp", false}, /* x32's getpid */
+#endif
     {"hog = []\n"
      "        while True: hog.append(bytearray(8 << 20))",
      EPG_CAUSE_DIED, "memory", true},
