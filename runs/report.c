@@ -8,8 +8,19 @@
 #include "base/text.h"
 #include "runs/report_parts.h"
 
-extern const char epg_report_js[];
+#define GENERATOR "<meta name=\"generator\" content=\"evopolicygym\">"
+enum { FINDINGS_SHOWN = 50, FINDING_SIZE = 1000, HEAD_LOOKED_AT = 1024 };
+
 extern const char epg_report_css[];
+extern const char epg_report_kit_js[];
+extern const char epg_report_worlds_js[];
+extern const char epg_report_strip_js[];
+extern const char epg_report_timeline_js[];
+extern const char epg_report_js[];
+
+/* In the order in which they need each other. */
+static const char *const scripts[] = {epg_report_kit_js, epg_report_worlds_js, epg_report_strip_js,
+                                      epg_report_timeline_js, epg_report_js};
 
 /* Shares of the page. With the page's own text they come to less than EPG_REPORT_BYTES. */
 static const epg_report_room whole = {.submissions = 1000,
@@ -141,18 +152,51 @@ static void put_without(const epg_report_room *room, epg_json_writer *writer)
     epg_json_end(writer);
 }
 
-static void put_run(const epg_reading *reading, epg_report_room room, epg_json_writer *writer)
+/* What verification found: nothing, or what was altered after the fact. */
+static void put_verification(const epg_verification *verification, epg_json_writer *writer)
 {
+    if (verification == NULL) {
+        epg_json_put_null(writer, "verification");
+        return;
+    }
+    size_t count = verification->findings.count;
+    epg_json_object(writer, "verification");
+    epg_json_put_u64(writer, "checks", verification->checks);
+    epg_json_array(writer, "findings");
+    for (size_t i = 0; i < count && i < FINDINGS_SHOWN; i++) {
+        EPG_AUTO_FREE char *text =
+            epg_format("%s: %s", verification->findings.items[i].path, verification->findings.items[i].what);
+        EPG_AUTO_FREE char *safe = epg_printable(text, strnlen(text, FINDING_SIZE));
+        epg_json_put_text(writer, NULL, safe);
+    }
+    epg_json_end(writer);
+    epg_json_put_u64(writer, "more", count > FINDINGS_SHOWN ? count - FINDINGS_SHOWN : 0);
+    epg_json_end(writer);
+}
+
+/* Of the Environment, by which some pictures are drawn: from the record, or from the request where there is none. */
+static const json_t *parameters_of(const epg_history *history)
+{
+    const json_t *recorded = json_object_get(json_object_get(history->record, "benchmark"), "environment");
+    const json_t *parameters = json_object_get(recorded, "parameters");
+    return parameters != NULL ? parameters
+                              : json_object_get(json_object_get(history->request, "benchmark"), "parameters");
+}
+
+static void put_run(const epg_report_run *run, epg_report_room room, epg_json_writer *writer)
+{
+    const epg_reading *reading = run->reading;
     const epg_history *history = &reading->history;
-    const json_t *benchmark = json_object_get(history->record, "benchmark");
     epg_json_object(writer, NULL);
     put_member(writer, "agent_error", json_object_get(json_object_get(history->record, "host"), "agent_error"));
     epg_config_to_json(&history->config, writer, "config");
     put_contained(history, writer);
-    put_member(writer, "parameters", json_object_get(json_object_get(benchmark, "environment"), "parameters"));
+    epg_report_put_held_out(reading, &room, writer);
+    put_member(writer, "parameters", parameters_of(history));
     epg_summary_run_json(reading, writer, "run");
     epg_report_put_submissions(reading, &room, writer);
     epg_report_put_timeline(reading, &room, writer);
+    put_verification(run->verification, writer);
     put_without(&room, writer);
     epg_json_end(writer);
 }
@@ -185,9 +229,12 @@ static void put_escaped(epg_buffer *out, epg_span document)
 static void put_page(epg_span document, epg_buffer *out)
 {
     (void)epg_buffer_text(out,
-                          "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+                          "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n" GENERATOR "\n"
                           "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src ");
-    put_hash(out, epg_report_js);
+    for (size_t i = 0; i < EPG_COUNT(scripts); i++) {
+        (void)epg_buffer_text(out, i > 0 ? " " : "");
+        put_hash(out, scripts[i]);
+    }
     (void)epg_buffer_text(out, "; style-src ");
     put_hash(out, epg_report_css);
     (void)epg_buffer_text(out, "; base-uri 'none'; form-action 'none'\">\n"
@@ -199,12 +246,22 @@ static void put_page(epg_span document, epg_buffer *out)
                                "data stands in this file.</noscript>\n<main id=\"page\"></main>\n"
                                "<script type=\"application/json\" id=\"document\">");
     put_escaped(out, document);
-    (void)epg_buffer_text(out, "</script>\n<script>");
-    (void)epg_buffer_text(out, epg_report_js);
-    (void)epg_buffer_text(out, "</script>\n</body>\n</html>\n");
+    (void)epg_buffer_text(out, "</script>\n");
+    for (size_t i = 0; i < EPG_COUNT(scripts); i++) {
+        (void)epg_buffer_text(out, "<script>");
+        (void)epg_buffer_text(out, scripts[i]);
+        (void)epg_buffer_text(out, "</script>\n");
+    }
+    (void)epg_buffer_text(out, "</body>\n</html>\n");
 }
 
-epg_code epg_report_page(const epg_reading *readings, size_t count, epg_buffer *out, epg_error *err)
+bool epg_report_is_page(epg_span text)
+{
+    size_t size = text.size < HEAD_LOOKED_AT ? text.size : HEAD_LOOKED_AT;
+    return text.size > 0 && memmem(text.data, size, GENERATOR, sizeof GENERATOR - 1) != NULL;
+}
+
+epg_code epg_report_page(const epg_report_run *runs, size_t count, epg_buffer *out, epg_error *err)
 {
     if (count == 0 || count > EPG_REPORT_RUNS) {
         return epg_fail(err, EPG_ERR_USAGE, "a report holds 1 to %d Runs, not %zu", EPG_REPORT_RUNS, count);
@@ -215,7 +272,7 @@ epg_code epg_report_page(const epg_reading *readings, size_t count, epg_buffer *
     epg_json_object(&writer, NULL);
     epg_json_array(&writer, "runs");
     for (size_t i = 0; i < count; i++) {
-        put_run(&readings[i], share(count), &writer);
+        put_run(&runs[i], share(count), &writer);
     }
     epg_json_end(&writer);
     epg_json_put_text(&writer, "schema", "evopolicygym/report/v1");

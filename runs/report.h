@@ -10,10 +10,19 @@
 #define EPG_RUNS_REPORT_H
 
 #include "runs/reading.h"
+#include "runs/verify.h"
 
 enum { EPG_REPORT_BYTES = 5 * 1000 * 1000, EPG_REPORT_RUNS = 20 };
 
-/* `readings`: 1 to EPG_REPORT_RUNS, read with their Episodes (EPG_READ_EPISODES). Appends the page. */
-epg_code epg_report_page(const epg_reading *readings, size_t count, epg_buffer *out, epg_error *err);
+typedef struct epg_report_run {
+    const epg_reading *reading;           /* with its Episodes (EPG_READ_EPISODES) */
+    const epg_verification *verification; /* what does not hold stands on top of the page; NULL: not verified */
+} epg_report_run;
+
+/* `runs`: 1 to EPG_REPORT_RUNS. Appends the page. */
+epg_code epg_report_page(const epg_report_run *runs, size_t count, epg_buffer *out, epg_error *err);
+
+/* True when the text begins as a page of ours does. */
+bool epg_report_is_page(epg_span text);
 
 #endif

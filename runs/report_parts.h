@@ -22,6 +22,8 @@ size_t epg_report_put_text(epg_json_writer *writer, const char *key, epg_span te
 double epg_report_round(double value);
 
 void epg_report_put_submissions(const epg_reading *reading, epg_report_room *room, epg_json_writer *writer);
+/* The Episodes of Validation and Assessment. */
+void epg_report_put_held_out(const epg_reading *reading, epg_report_room *room, epg_json_writer *writer);
 /* Agent's own timeline. */
 void epg_report_put_timeline(const epg_reading *reading, epg_report_room *room, epg_json_writer *writer);
 /* Episodes of a submission from its trace, to be drawn; NULL: there is no trace. */

@@ -153,42 +153,71 @@ static const char *outcome_of(const epg_episode_result *episode)
     return !episode->finished ? "unfinished" : epg_policy_failure_name(episode->failure);
 }
 
-/* Columns: failures {place: name}, indices, rewards, steps. */
-static void put_episodes(const epg_history_submission *one, epg_report_room *room, epg_json_writer *writer)
+/* Columns: failures {place: name}, indices, rewards, steps. `episodes` NULL: none is told. */
+static void put_episodes(const epg_episode_result *episodes, size_t count, epg_report_room *room,
+                         epg_json_writer *writer)
 {
-    size_t count = one->episodes != NULL ? one->facts.indices.count : 0;
+    count = episodes != NULL ? count : 0;
     size_t before = writer->out->size;
     size_t told = count * 24 <= room->episodes ? count : room->episodes / 24;
     room->episodes_left += count - told;
     epg_json_object(writer, "episodes");
     epg_json_array(writer, "failures");
     for (size_t i = 0; i < told; i++) {
-        if (!one->episodes[i].finished || one->episodes[i].failure != EPG_POLICY_OK) {
+        if (!episodes[i].finished || episodes[i].failure != EPG_POLICY_OK) {
             epg_json_array(writer, NULL);
             epg_json_put_u64(writer, NULL, i);
-            epg_json_put_text(writer, NULL, outcome_of(&one->episodes[i]));
+            epg_json_put_text(writer, NULL, outcome_of(&episodes[i]));
             epg_json_end(writer);
         }
     }
     epg_json_end(writer);
     epg_json_array(writer, "indices");
     for (size_t i = 0; i < told; i++) {
-        epg_json_put_u64(writer, NULL, one->facts.indices.items[i]);
+        epg_json_put_u64(writer, NULL, episodes[i].index);
     }
     epg_json_end(writer);
     epg_json_array(writer, "rewards");
     for (size_t i = 0; i < told; i++) {
-        bool known = one->episodes[i].finished && one->episodes[i].failure == EPG_POLICY_OK;
-        epg_json_put_double(writer, NULL, known ? epg_report_round(one->episodes[i].reward) : 0);
+        bool known = episodes[i].finished && episodes[i].failure == EPG_POLICY_OK;
+        epg_json_put_double(writer, NULL, known ? epg_report_round(episodes[i].reward) : 0);
     }
     epg_json_end(writer);
     epg_json_array(writer, "steps");
     for (size_t i = 0; i < told; i++) {
-        epg_json_put_u64(writer, NULL, one->episodes[i].steps);
+        epg_json_put_u64(writer, NULL, episodes[i].steps);
     }
     epg_json_end(writer);
     epg_json_end(writer);
     spend(&room->episodes, writer->out->size - before);
+}
+
+static void put_measure(const epg_history_measure *measure, const char *phase, epg_report_room *room,
+                        epg_json_writer *writer)
+{
+    epg_json_object(writer, NULL);
+    put_episodes(measure->episodes, (size_t)measure->episode_count, room, writer);
+    epg_json_put_u64(writer, "number", measure->number);
+    epg_json_put_text(writer, "phase", phase);
+    if (measure->completed) {
+        epg_json_put_double(writer, "score", measure->score);
+    } else {
+        epg_json_put_null(writer, "score");
+    }
+    epg_json_end(writer);
+}
+
+void epg_report_put_held_out(const epg_reading *reading, epg_report_room *room, epg_json_writer *writer)
+{
+    const epg_history *history = &reading->history;
+    epg_json_array(writer, "held_out");
+    for (size_t i = 0; i < history->validation_count; i++) {
+        put_measure(&history->validation[i], "validation", room, writer);
+    }
+    if (history->assessment_started) {
+        put_measure(&history->assessment, "assessment", room, writer);
+    }
+    epg_json_end(writer);
 }
 
 static void put_submission(parts *self, size_t at, size_t left, epg_json_writer *writer)
@@ -197,7 +226,8 @@ static void put_submission(parts *self, size_t at, size_t left, epg_json_writer 
     epg_report_room *room = self->room;
     epg_json_object(writer, NULL);
     put_text(writer, "diff", epg_buffer_span(&one->diff), &room->diffs, left, DIFF_SHOWN, &room->diffs_cut);
-    put_episodes(&self->reading->history.submissions[at], room, writer);
+    const epg_history_submission *submission = &self->reading->history.submissions[at];
+    put_episodes(submission->episodes, submission->facts.indices.count, room, writer);
     epg_summary_submission_json(self->reading, at + 1, &self->marks[at], writer, "facts");
     EPG_AUTO_BUFFER content = {0};
     if (one->feedback != NULL) {

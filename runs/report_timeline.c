@@ -115,8 +115,9 @@ static void put_value(epg_json_writer *writer, const char *key, const json_t *va
 /* The members that the page shows. */
 static void put_event(epg_json_writer *writer, const json_t *event)
 {
-    static const char *const keys[] = {"bytes", "detail", "event", "exit_code", "failed", "fault", "id",
-                                       "input", "model",  "name",  "output",    "reason", "text",  "time_unix_ns"};
+    static const char *const keys[] = {"bytes",  "detail", "event",  "exit_code", "failed", "fault",
+                                       "final",  "id",     "input",  "message",   "model",  "name",
+                                       "output", "reason", "signal", "status",    "text",   "time_unix_ns"};
     const json_t *usage = json_object_get(event, "usage");
     const json_t *counted = usage != NULL ? usage : event;
     epg_json_object(writer, NULL);

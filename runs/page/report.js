@@ -4,53 +4,8 @@
 (function () {
   const data = JSON.parse(document.getElementById("document").textContent);
   const page = document.getElementById("page");
-  const SVG = "http://www.w3.org/2000/svg";
+  const { el, svg, colour, number, duration, when, plural, ticks } = kit;
   const state = { run: 0, submission: 0, tab: "diff", axis: "submission" };
-
-  /* --- building blocks --- */
-
-  function fill(node, attributes, children) {
-    for (const [name, value] of Object.entries(attributes || {})) {
-      if (value === undefined || value === null || value === false) continue;
-      if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
-      else node.setAttribute(name, value === true ? "" : value);
-    }
-    for (const child of children) {
-      if (child === null || child === undefined) continue;
-      node.append(child instanceof Node ? child : document.createTextNode(String(child)));
-    }
-    return node;
-  }
-  const el = (tag, attributes, ...children) => fill(document.createElement(tag), attributes, children);
-  const svg = (tag, attributes, ...children) => fill(document.createElementNS(SVG, tag), attributes, children);
-  const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
-
-  function number(value, digits) {
-    if (value === null || value === undefined || !isFinite(value)) return "-";
-    if (Number.isInteger(value)) return String(value);
-    return String(Number(value.toPrecision(digits || 5)));
-  }
-  function duration(seconds) {
-    if (seconds === null || seconds === undefined) return "-";
-    if (seconds < 1) return Math.round(seconds * 1000) + " ms";
-    if (seconds < 90) return number(seconds, 3) + " s";
-    if (seconds < 5400) return Math.floor(seconds / 60) + " min " + Math.round(seconds % 60) + " s";
-    return number(seconds / 3600, 3) + " h";
-  }
-  function when(unixNs) {
-    return unixNs > 0 ? new Date(unixNs / 1e6).toISOString().replace("T", " ").slice(0, 16) + " UTC" : "-";
-  }
-  const plural = (count, word) => count + " " + word + (count === 1 ? "" : "s");
-
-  /* A roomy scale: ticks at 1, 2 or 5 times a power of ten. */
-  function ticks(low, high, wanted) {
-    const raw = (high - low) / wanted || 1;
-    const power = Math.pow(10, Math.floor(Math.log10(raw)));
-    const step = [1, 2, 5, 10].map((m) => m * power).find((s) => s >= raw);
-    const out = [];
-    for (let i = Math.ceil(low / step); i * step <= high + step * 1e-9; i++) out.push(i * step);
-    return out;
-  }
 
   /* --- what a Run is --- */
 
@@ -73,6 +28,7 @@
       ["Time", duration(run.wall_seconds)],
       ["Tokens", usage.tokens === null ? "not told" : least + usage.tokens],
       ["Cost", usage.cost_usd === null ? "not told" : least + "$" + number(usage.cost_usd, 4)],
+      ["Record", one.verification === null ? "not verified: it still runs" : one.verification.findings.length ? "does not hold" : plural(one.verification.checks, "check") + ", all hold"],
     ];
     const wide = [
       ["Benchmark", run.benchmark.id],
@@ -82,7 +38,7 @@
     const list = el("dl", { class: "facts" });
     for (const [name, value] of rows) list.append(el("div", null, el("dt", null, name), el("dd", null, value)));
     for (const [name, value] of wide) list.append(el("div", { class: "wide" }, el("dt", null, name), el("dd", { class: name === "Contained" ? "" : "mono" }, value)));
-    const box = el("section", { "aria-labelledby": "facts-title" }, el("h2", { id: "facts-title" }, "What was run"), list);
+    const box = el("section", { "aria-labelledby": "facts-title" }, el("h2", { id: "facts-title" }, "What was run"), alarm(one.verification), list);
     if (one.contained.policies === "process" || one.contained.agent === "process") {
       const who = [one.contained.policies === "process" && "Policies", one.contained.agent === "process" && "the Agent"].filter(Boolean).join(" and ");
       box.append(el("p", { class: "notice" }, "Not contained: " + who + " ran with all rights of the user (profile process)."));
@@ -93,6 +49,14 @@
     const cut = withoutText(one.without);
     if (cut) box.append(el("p", { class: "notice" }, "Left out to keep this file small: " + cut + "."));
     return box;
+  }
+  /* A record that was altered after the fact is told before all else. */
+  function alarm(verification) {
+    if (!verification || !verification.findings.length) return null;
+    const count = verification.findings.length + verification.more;
+    return el("div", { class: "alarm", role: "alert" }, el("strong", null, "This record does not hold."),
+      " " + plural(count, "thing") + " in it " + (count === 1 ? "is" : "are") + " not as the Host left it: what this page shows need not be what happened.",
+      el("ul", null, ...verification.findings.map((finding) => el("li", { class: "mono" }, finding)), verification.more ? el("li", null, "and " + verification.more + " more") : null));
   }
   function bestText(one) {
     const best = one.submissions.find((s) => s.facts.best);
@@ -228,104 +192,29 @@
     return details;
   }
 
-  /* --- the strip: a row a submission, a column an Episode index --- */
+  /* --- the Episodes: a row a submission, a column an Episode index --- */
 
-  const STRIP_WIDEST = 12000;
-  function strip(one) {
-    const columns = [...new Set(one.submissions.flatMap((s) => s.episodes.indices))].sort((a, b) => a - b);
-    const readout = el("p", { class: "small", "aria-live": "polite" }, "Choose a cell, or focus the strip and use the arrow keys; Enter shows the submission.");
-    const canvas = el("canvas", { tabindex: 0, role: "img", "aria-label": "Episodes of every submission: " + plural(one.submissions.length, "row") + ", " + plural(columns.length, "column") + " of Episode indices. Arrow keys read cells out." });
-    const holder = el("div", { class: "scroll strip tall" }, canvas);
-    const cursor = { row: state.submission, column: 0 };
-    const rewards = one.submissions.flatMap((s) => s.episodes.rewards);
-    const low = rewards.reduce((a, b) => Math.min(a, b), Infinity), high = rewards.reduce((a, b) => Math.max(a, b), -Infinity);
-    const failures = one.submissions.map((s) => new Map(s.episodes.failures));
-    const placeOf = new Map(columns.map((index, i) => [index, i]));
-    const gutter = 44, header = 22;
-    let wide = 4, tall = 8;
-    function layout() {
-      const room = Math.max(240, holder.clientWidth || 700) - gutter - 4;
-      wide = Math.max(3, Math.min(26, Math.floor(room / Math.max(1, columns.length))));
-      tall = one.submissions.length <= 30 ? 18 : one.submissions.length <= 80 ? 12 : 7;
+  function strips(one) {
+    const training = strip.make({
+      rows: one.submissions.map((s) => ({ label: "#" + s.number, title: s.facts.submission_id, episodes: s.episodes })),
+      what: "Episodes of every submission", hint: "Choose a cell, or focus the strip and use the arrow keys; Enter shows the submission.",
+      chosen: () => state.submission, choose });
+    one.redraw.push(training.draw);
+    const box = el("section", { "aria-labelledby": "strip-title" }, el("h2", { id: "strip-title" }, "Episodes"),
+      el("p", { class: "small faint" }, training.range ? "A row a submission, a column an Episode index: the same column is the same Episode. A stronger colour is more reward (" + training.range + "); red and crossed is a Policy's failure; grey was cut off; empty was not evaluated." : "No Episodes are told."),
+      ...training.parts);
+    for (const [phase, title] of [["validation", "Validation, a row a candidate"], ["assessment", "Assessment, held out"]]) {
+      const measures = one.held_out.filter((m) => m.phase === phase);
+      if (!measures.length) continue;
+      const held = strip.make({
+        rows: measures.map((m) => ({ label: "#" + m.number, title: "submission-" + String(m.number).padStart(6, "0"), episodes: m.episodes })),
+        what: title, hint: "The Host's own Episodes, which no Agent has seen.", chosen: () => -1,
+        choose: (row) => { const i = one.submissions.findIndex((s) => s.number === measures[row].number); if (i >= 0) choose(i); } });
+      one.redraw.push(held.draw);
+      const scores = measures.map((m) => "#" + m.number + " " + (m.score === null ? "unfinished" : number(m.score))).join(", ");
+      box.append(el("h3", null, title), el("p", { class: "small faint" }, "Scores: " + scores + (held.range ? ". Rewards: " + held.range + "." : ".")), ...held.parts);
     }
-    function draw() {
-      layout();
-      const shown = Math.min(columns.length, Math.floor(STRIP_WIDEST / wide));
-      const ratio = Math.min(2, window.devicePixelRatio || 1), w = gutter + shown * wide + 2, h = header + one.submissions.length * tall + 2;
-      const scale = w * h * ratio * ratio > 3e7 ? 1 : ratio;
-      canvas.width = w * scale; canvas.height = h * scale;
-      canvas.style.width = w + "px"; canvas.style.height = h + "px";
-      const c = canvas.getContext("2d");
-      c.scale(scale, scale);
-      c.font = "11px system-ui, sans-serif";
-      c.textBaseline = "middle";
-      const accent = colour("accent"), bad = colour("bad"), card = colour("card"), faint = colour("faint");
-      c.fillStyle = colour("empty");
-      c.fillRect(gutter, header, shown * wide, one.submissions.length * tall);
-      const gap = wide > 5 ? 1 : 0, rowGap = tall > 8 ? 2 : 1;
-      one.submissions.forEach((s, row) => {
-        const y = header + row * tall;
-        s.episodes.indices.forEach((index, i) => {
-          const column = placeOf.get(index), failure = failures[row].get(i), x = gutter + column * wide;
-          if (column >= shown) return;
-          c.globalAlpha = 1;
-          c.fillStyle = card;
-          c.fillRect(x, y, wide - gap, tall - rowGap);
-          c.globalAlpha = failure ? 1 : high > low ? 0.18 + (0.82 * (s.episodes.rewards[i] - low)) / (high - low) : 0.7;
-          c.fillStyle = failure ? bad : accent;
-          c.fillRect(x, y, wide - gap, tall - rowGap);
-          if (failure && wide >= 7) {
-            c.strokeStyle = card; c.lineWidth = 1.5;
-            c.beginPath(); c.moveTo(x + 2, y + 2); c.lineTo(x + wide - gap - 2, y + tall - rowGap - 2);
-            c.moveTo(x + wide - gap - 2, y + 2); c.lineTo(x + 2, y + tall - rowGap - 2); c.stroke();
-          }
-        });
-        c.globalAlpha = 1;
-        c.fillStyle = row === state.submission ? colour("ink") : faint;
-        c.textAlign = "right";
-        const every = Math.ceil(14 / tall);
-        if (row === state.submission || (row % every === 0 && Math.abs(row - state.submission) >= every)) c.fillText("#" + s.number, gutter - 6, y + tall / 2);
-      });
-      c.globalAlpha = 1;
-      c.fillStyle = faint;
-      c.textAlign = "left";
-      const every = Math.ceil(34 / wide);
-      for (let i = 0; i < shown; i += every) c.fillText(columns[i], gutter + i * wide, header / 2);
-      c.strokeStyle = colour("ink"); c.lineWidth = 1.5;
-      c.strokeRect(gutter - 1, header + state.submission * tall - 1, shown * wide + 1, tall);
-      if (document.activeElement === canvas) c.strokeRect(gutter + cursor.column * wide - 1.5, header + cursor.row * tall - 1.5, wide + 2, tall + 1);
-    }
-    function tell() {
-      const s = one.submissions[cursor.row], index = columns[cursor.column];
-      if (!s || index === undefined) return;
-      const i = s.episodes.indices.indexOf(index);
-      const what = i < 0 ? "not evaluated" : failures[cursor.row].get(i) ? failures[cursor.row].get(i) + " after " + plural(s.episodes.steps[i], "step") : "reward " + number(s.episodes.rewards[i]) + ", " + plural(s.episodes.steps[i], "step");
-      readout.textContent = s.facts.submission_id + ", Episode " + index + ": " + what + ".";
-    }
-    function at(event) {
-      const box = canvas.getBoundingClientRect();
-      const row = Math.floor((event.clientY - box.top - header) / tall), column = Math.floor((event.clientX - box.left - gutter) / wide);
-      cursor.row = Math.max(0, Math.min(one.submissions.length - 1, row));
-      cursor.column = Math.max(0, Math.min(columns.length - 1, column));
-    }
-    canvas.addEventListener("mousemove", (event) => { at(event); tell(); });
-    canvas.addEventListener("click", (event) => { at(event); tell(); choose(cursor.row); });
-    canvas.addEventListener("focus", draw);
-    canvas.addEventListener("blur", draw);
-    canvas.addEventListener("keydown", (event) => {
-      const move = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key];
-      if (event.key === "Enter") choose(cursor.row);
-      if (!move) return;
-      event.preventDefault();
-      cursor.row = Math.max(0, Math.min(one.submissions.length - 1, cursor.row + move[0]));
-      cursor.column = Math.max(0, Math.min(columns.length - 1, cursor.column + move[1]));
-      tell(); draw();
-    });
-    one.redraw.push(draw);
-    return el("section", { "aria-labelledby": "strip-title" }, el("h2", { id: "strip-title" }, "Episodes"),
-      el("p", { class: "small faint" }, rewards.length ? "A row a submission, a column an Episode index: the same column is the same Episode. A stronger colour is more reward (" + number(low) + " to " + number(high) + "); red and crossed is a Policy's failure; empty was not evaluated." : "No Episodes are told."),
-      columns.length * 3 > STRIP_WIDEST ? el("p", { class: "small faint" }, "Only the first " + STRIP_WIDEST / 3 + " indices are drawn.") : null,
-      holder, readout);
+    return box;
   }
 
   /* --- one submission --- */
@@ -397,21 +286,6 @@
 
   /* --- replay --- */
 
-  const ACTIONS = {
-    CartPole: ["push left", "push right"], Acrobot: ["torque -1", "no torque", "torque +1"], "MountainCar-v0": ["accelerate left", "coast", "accelerate right"],
-    FrozenLake: ["left", "down", "right", "up"], CliffWalking: ["up", "right", "down", "left"], Taxi: ["south", "north", "east", "west", "pick up", "drop off"], Blackjack: ["stick", "hit"],
-  };
-  function actionText(id, action) {
-    const names = Object.entries(ACTIONS).find(([part]) => id.includes(part));
-    const text = JSON.stringify(action);
-    return names && names[1][action] !== undefined ? text + " (" + names[1][action] + ")" : text;
-  }
-  function frames(episode, fields) {
-    const named = (o) => (fields && Array.isArray(o) ? Object.fromEntries(fields.map((name, i) => [name, o[i]])) : o);
-    const out = episode.steps.map(([step, action, reward, observation]) => ({ step, action, reward, observation: named(observation) }));
-    if (episode.end && episode.end.observation !== undefined) out.push({ step: episode.end.steps, end: episode.end.end, observation: named(episode.end.observation) });
-    return out;
-  }
   function replayPanel(one, s) {
     if (!s.replay) return [el("p", null, "This submission left no trace of its Episodes.")];
     if (!s.replay.episodes.length) return [el("p", null, "There was no room in this page for this submission's Episodes; those of the selected, best, first and last submissions come first.")];
@@ -432,9 +306,9 @@
       canvas.width = width * ratio; canvas.height = height * ratio;
       const c = canvas.getContext("2d");
       c.scale(ratio, ratio);
-      paint(c, width, height, one, list, at);
+      worlds.paint(c, width, height, one, list, at);
       told.textContent = frame.end !== undefined || frame.action === undefined ? "End after " + plural(frame.step || 0, "step") + (frame.end ? ": " + String(frame.end).replace(/_/g, " ") : "")
-        : "step " + frame.step + "   action " + actionText(one.run.benchmark.id, frame.action) + "   reward " + number(frame.reward) + "   observation " + JSON.stringify(frame.observation);
+        : "step " + frame.step + "   action " + worlds.actionText(one.run.benchmark.id, frame.action) + "   reward " + number(frame.reward) + "   observation " + JSON.stringify(frame.observation);
     }
     function stop() { clearInterval(timer); timer = null; play.textContent = "Play"; }
     function start() {
@@ -450,7 +324,7 @@
     function open(i) {
       stop();
       episode = s.replay.episodes[i];
-      list = frames(episode, s.replay.fields); at = 0;
+      list = worlds.frames(episode, s.replay.fields); at = 0;
       slider.max = Math.max(0, list.length - 1);
       gap.textContent = episode.left ? "The trace leaves " + plural(episode.left, "step") + " in the middle out: the picture jumps there." : "";
       show();
@@ -458,180 +332,6 @@
     one.redrawReplay = show;
     setTimeout(() => open(0), 0);
     return [el("div", { class: "row" }, which, play, slider, speed), el("div", { class: "stage" }, canvas), told, gap];
-  }
-
-  function paint(c, w, h, one, list, at) {
-    const id = one.run.benchmark.id, o = list[at].observation, ink = colour("ink"), accent = colour("accent"), faint = colour("faint"), best = colour("best"), bad = colour("bad"), held = colour("held");
-    c.clearRect(0, 0, w, h);
-    c.lineCap = "round"; c.lineJoin = "round"; c.font = "13px system-ui, sans-serif"; c.textAlign = "left"; c.textBaseline = "alphabetic";
-    const line = (x1, y1, x2, y2, style, width) => { c.strokeStyle = style; c.lineWidth = width; c.beginPath(); c.moveTo(x1, y1); c.lineTo(x2, y2); c.stroke(); };
-    const dot = (x, y, r, style) => { c.fillStyle = style; c.beginPath(); c.arc(x, y, r, 0, 7); c.fill(); };
-    const known = o !== null && typeof o === "object";
-    if (known && id.includes("CartPole") && Array.isArray(o) && o.length === 4) return cartpole();
-    if (known && id.includes("MountainCar") && isFinite(o.position)) return mountainCar();
-    if (known && id.includes("Pendulum") && isFinite(o.cos_theta)) return pendulum();
-    if (known && id.includes("Acrobot") && isFinite(o.cos_theta_1)) return acrobot();
-    if (known && id.includes("Taxi") && isFinite(o.taxi_row) && maze()) return taxi();
-    if (known && isFinite(o.row) && isFinite(o.column) && maze()) return grid();
-    if (known && id.includes("Blackjack") && isFinite(o.player_sum)) return blackjack();
-    return lines();
-
-    function maze() { const map = one.parameters && one.parameters.map; return Array.isArray(map) && map.length > 0 && map.every((r) => typeof r === "string") ? map : null; }
-    function cartpole() {
-      const scale = w / 6, ground = h * 0.72, x = w / 2 + o[0] * scale, angle = o[2], long = h * 0.5;
-      line(w / 2 - 2.4 * scale, ground + 14, w / 2 + 2.4 * scale, ground + 14, faint, 2);
-      for (const end of [-2.4, 2.4]) line(w / 2 + end * scale, ground - 4, w / 2 + end * scale, ground + 22, bad, 2);
-      if (list[at].action === 0 || list[at].action === 1) {
-        const way = list[at].action === 1 ? 1 : -1;
-        line(x + way * 34, ground, x + way * 62, ground, held, 3);
-        line(x + way * 62, ground, x + way * 54, ground - 6, held, 3);
-        line(x + way * 62, ground, x + way * 54, ground + 6, held, 3);
-      }
-      c.fillStyle = ink; c.fillRect(x - 28, ground - 12, 56, 24);
-      line(x, ground - 10, x + Math.sin(angle) * long, ground - 10 - Math.cos(angle) * long, accent, 8);
-      dot(x, ground - 10, 5, colour("card"));
-    }
-    function mountainCar() {
-      const goal = id.includes("Continuous") ? 0.45 : 0.5, px = (v) => 20 + ((v + 1.2) / 1.8) * (w - 40), py = (v) => h - 24 - (Math.sin(3 * v) * 0.45 + 0.55) * (h - 70);
-      c.strokeStyle = faint; c.lineWidth = 3; c.beginPath();
-      for (let v = -1.2; v <= 0.6001; v += 0.02) c.lineTo(px(v), py(v));
-      c.stroke();
-      line(px(goal), py(goal), px(goal), py(goal) - 34, best, 3);
-      c.fillStyle = best; c.beginPath(); c.moveTo(px(goal), py(goal) - 34); c.lineTo(px(goal) + 18, py(goal) - 28); c.lineTo(px(goal), py(goal) - 21); c.fill();
-      dot(px(o.position), py(o.position) - 9, 9, accent);
-    }
-    function pendulum() {
-      const long = h * 0.38, x = w / 2, y = h / 2;
-      line(x, y, x - o.sin_theta * long, y - o.cos_theta * long, accent, 12);
-      dot(x, y, 6, ink);
-    }
-    function acrobot() {
-      const long = h / 4.6, x = w / 2, y = h / 2, a = Math.atan2(o.sin_theta_1, o.cos_theta_1), b = a + Math.atan2(o.sin_theta_2, o.cos_theta_2);
-      const x1 = x + Math.sin(a) * long, y1 = y + Math.cos(a) * long;
-      line(w * 0.15, y - long, w * 0.85, y - long, best, 2);
-      line(x, y, x1, y1, accent, 8);
-      line(x1, y1, x1 + Math.sin(b) * long, y1 + Math.cos(b) * long, held, 8);
-      dot(x, y, 5, ink); dot(x1, y1, 5, ink);
-    }
-    function board(rows, columns) {
-      const size = Math.min((w - 20) / columns, (h - 20) / rows), left = (w - size * columns) / 2, top = (h - size * rows) / 2;
-      return { size, left, top, x: (column) => left + (column + 0.5) * size, y: (row) => top + (row + 0.5) * size };
-    }
-    function grid() {
-      const map = maze(), b = board(map.length, map[0].length);
-      map.forEach((row, r) => [...row].forEach((tile, k) => {
-        c.fillStyle = { H: bad, C: bad, G: best, S: faint }[tile] || colour("empty");
-        c.globalAlpha = "HCGS".includes(tile) ? 0.55 : 1;
-        c.fillRect(b.left + k * b.size + 1, b.top + r * b.size + 1, b.size - 2, b.size - 2);
-        c.globalAlpha = 1;
-        if (tile === "G" || tile === "S") { c.fillStyle = ink; c.textAlign = "center"; c.fillText(b.size < 40 ? tile : tile === "G" ? "goal" : "start", b.x(k), b.top + r * b.size + 15); }
-      }));
-      for (let i = Math.max(0, at - 12); i < at; i++) {
-        const p = list[i].observation;
-        if (p && isFinite(p.row)) { c.globalAlpha = 0.12 + (0.4 * (i - at + 12)) / 12; dot(b.x(p.column), b.y(p.row), b.size * 0.12, accent); c.globalAlpha = 1; }
-      }
-      dot(b.x(o.column), b.y(o.row), b.size * 0.28, accent);
-    }
-    function taxi() {
-      const map = maze(), rows = map.length - 2, columns = (map[0].length - 1) / 2, b = board(rows, columns);
-      for (let r = 0; r < rows; r++) for (let k = 0; k < columns; k++) {
-        c.fillStyle = colour("empty"); c.fillRect(b.left + k * b.size, b.top + r * b.size, b.size - 1, b.size - 1);
-        if (map[r + 1][2 * k + 2] === "|") line(b.left + (k + 1) * b.size, b.top + r * b.size, b.left + (k + 1) * b.size, b.top + (r + 1) * b.size, ink, 4);
-      }
-      const marks = one.parameters.landmarks || {};
-      for (const [name, spot] of Object.entries(marks)) {
-        if (!Array.isArray(spot)) continue;
-        c.fillStyle = faint; c.textAlign = "center"; c.fillText(name + (name === o.destination ? " (goal)" : ""), b.x(spot[1]), b.top + spot[0] * b.size + 14);
-        if (name === o.destination) { c.strokeStyle = best; c.lineWidth = 3; c.strokeRect(b.left + spot[1] * b.size + 3, b.top + spot[0] * b.size + 3, b.size - 7, b.size - 7); }
-        if (name === o.passenger_location) dot(b.x(spot[1]), b.y(spot[0]) + b.size * 0.2, b.size * 0.12, held);
-      }
-      c.fillStyle = accent; c.fillRect(b.x(o.taxi_column) - b.size * 0.3, b.y(o.taxi_row) - b.size * 0.15, b.size * 0.6, b.size * 0.35);
-      if (o.passenger_location === "in_taxi") dot(b.x(o.taxi_column), b.y(o.taxi_row), b.size * 0.11, held);
-    }
-    function blackjack() {
-      c.textAlign = "center"; c.fillStyle = faint;
-      c.fillText("you" + (o.usable_ace ? " (usable ace)" : ""), w * 0.3, h * 0.25); c.fillText("dealer shows", w * 0.7, h * 0.25);
-      c.font = "600 " + Math.round(h * 0.3) + "px system-ui, sans-serif";
-      c.fillStyle = o.player_sum > 21 ? bad : accent; c.fillText(o.player_sum, w * 0.3, h * 0.65);
-      c.fillStyle = ink; c.fillText(o.dealer_showing === 1 ? "A" : o.dealer_showing, w * 0.7, h * 0.65);
-    }
-    /* Any other Benchmark: the numbers of the observation over time. */
-    function lines() {
-      const flat = (v) => (typeof v === "number" ? [v] : Array.isArray(v) ? v.flatMap(flat) : v && typeof v === "object" ? Object.values(v).flatMap(flat) : []);
-      const all = list.map((f) => flat(f.observation).slice(0, 6)), values = all.flat();
-      const low = Math.min(...values), high = Math.max(...values);
-      const x = (i) => 12 + (i / Math.max(1, list.length - 1)) * (w - 24), y = (v) => h - 14 - ((v - low) / (high - low || 1)) * (h - 28);
-      const shades = [accent, held, best, bad, colour("warn"), faint];
-      for (let k = 0; k < (all[at] || []).length; k++) {
-        c.strokeStyle = shades[k]; c.lineWidth = 1.5; c.beginPath();
-        all.forEach((v, i) => { if (v[k] !== undefined) c.lineTo(x(i), y(v[k])); });
-        c.stroke();
-      }
-      line(x(at), 6, x(at), h - 6, ink, 1);
-    }
-  }
-
-  /* --- the Agent's timeline --- */
-
-  const KINDS = { message: "Messages", reasoning: "Reasoning", tool_call: "Tools", tool_result: "Tools", output: "Output", stderr: "Output", note: "Submissions", usage: "Tokens", error: "Errors" };
-  const IDLE_SECONDS = 30;
-  function timeline(one) {
-    const events = one.timeline.events, start = events.length ? events[0].time_unix_ns : 0;
-    const present = [...new Set(events.map((e) => KINDS[e.event] || "Other"))];
-    const hidden = new Set(["Tokens"]);
-    const list = el("ol", { class: "timeline" });
-    const more = el("button", { type: "button" }, "Show more");
-    let items = [], shown = 0;
-    function gather() {
-      let before = start;
-      items = [];
-      events.forEach((event, i) => {
-        const idle = (event.time_unix_ns - before) / 1e9;
-        before = event.time_unix_ns;
-        if (i === one.timeline.left_after && one.without.events) items.push({ gap: plural(one.without.events, "event") + " left out of this page" });
-        else if (idle >= IDLE_SECONDS) items.push({ gap: "nothing for " + duration(idle) });
-        if (!hidden.has(KINDS[event.event] || "Other")) items.push({ event });
-      });
-      list.replaceChildren();
-      shown = 0;
-      add();
-    }
-    function add() {
-      const end = Math.min(items.length, shown + 150);
-      for (; shown < end; shown++) list.append(items[shown].gap ? el("li", null, el("span"), el("span", { class: "idle" }, items[shown].gap)) : entry(items[shown].event, start));
-      more.hidden = shown >= items.length;
-      more.textContent = "Show more (" + (items.length - shown) + ")";
-    }
-    more.addEventListener("click", add);
-    const filters = el("div", { class: "row", role: "group", "aria-label": "What is shown" }, ...present.map((kind) =>
-      el("label", null, el("input", { type: "checkbox", checked: !hidden.has(kind), onchange: (event) => { if (event.target.checked) hidden.delete(kind); else hidden.add(kind); gather(); } }), kind)));
-    gather();
-    const counts = plural(events.filter((e) => e.event === "message").length, "message") + ", " + plural(events.filter((e) => e.event === "tool_call").length, "tool call") + " in " + duration(one.run.agent_seconds) + " of the Agent's time";
-    return el("section", { "aria-labelledby": "timeline-title" }, el("h2", { id: "timeline-title" }, "The Agent's timeline"),
-      events.length ? el("p", { class: "small faint" }, counts + ". Secrets were redacted when it was recorded.") : el("p", null, "The Agent left no transcript."), filters, list, more);
-  }
-  function entry(event, start) {
-    const seconds = Math.max(0, (event.time_unix_ns - start) / 1e9);
-    const stamp = seconds < 60 ? number(seconds, 3) + " s" : Math.floor(seconds / 60) + ":" + String(Math.floor(seconds % 60)).padStart(2, "0");
-    const titles = { transcript: "Start", end: "End", message: "Message", reasoning: "Reasoning", output: "Output", stderr: "Error output", session: "Session", skipped: "Not understood", usage: "Tokens", error: "Error", tool_result: event.failed ? "Result: failed" : "Result" };
-    let title = titles[event.event] || event.event;
-    let text = event.text || event.output || event.reason || "";
-    if (event.detail) text = (event.name === "submission" && /^[-+.0-9e]+$/.test(event.detail) ? "score " : "") + event.detail;
-    if (event.event === "tool_call") { title = "Tool: " + (event.name || "?"); text = event.input || ""; }
-    if (event.event === "note") { title = event.id || event.name || "Note"; }
-    if (event.event === "session" && event.model) text = event.model;
-    if (event.tokens) text = [event.tokens.input === null ? null : event.tokens.input + " in", event.tokens.output === null ? null : event.tokens.output + " out", event.usd === undefined ? null : "$" + number(event.usd, 4)].filter(Boolean).join(", ") + (text ? "\n" + text : "");
-    if (event.event === "end") text = "exit code " + (event.exit_code === undefined ? "-" : event.exit_code) + (event.fault && event.fault !== "none" ? ", fault: " + event.fault : "") + (text ? "; " + text : "");
-    text = typeof text === "string" ? text : JSON.stringify(text);
-    const bad = event.event === "error" || event.failed === true;
-    const body = el("div", null, el("span", { class: bad ? "kind bad" : "kind" }, title));
-    const code = event.event === "tool_call" || event.event === "tool_result";
-    if (text.length > 400 || text.split("\n").length > 6) {
-      body.append(el("details", null, el("summary", { class: "small" }, text.slice(0, 120).split("\n")[0] + " ..."), code ? el("pre", { class: "wrap" }, text) : el("p", { class: "body" }, text)));
-    } else if (text) {
-      body.append(code ? el("pre", { class: "wrap" }, text) : el("p", { class: "body" }, text));
-    }
-    return el("li", null, el("span", { class: "when" }, stamp), body);
   }
 
   /* --- several Runs --- */
@@ -659,7 +359,7 @@
       swatch.style.color = "var(--" + RUN_COLOURS[i % 6] + ")";
       return el("tr", null, el("td", { class: "t" }, el("button", { type: "button", onclick: () => { state.run = i; state.submission = 0; drawRun(true); } }, swatch, " ", one.run.directory)),
         el("td", { class: "t" }, one.run.agent.model || one.run.agent.provider || "-"), el("td", null, one.run.submissions.total), el("td", null, one.run.episodes_used), el("td", null, bestText(one)),
-        el("td", null, one.run.assessment ? number(one.run.assessment.score) : "-"), el("td", { class: "t" }, one.run.state));
+        el("td", null, one.run.assessment ? number(one.run.assessment.score) : "-"), el("td", { class: "t" }, one.run.state + (one.verification && one.verification.findings.length ? ", record does not hold" : "")));
     }));
     const mixed = new Set(data.runs.map((one) => one.run.benchmark.id + " " + one.run.benchmark.environment_digest)).size > 1;
     return el("section", { "aria-labelledby": "overview-title" }, el("h2", { id: "overview-title" }, "Best so far, Run by Run"),
@@ -692,7 +392,7 @@
     const one = data.runs[state.run];
     one.redraw = [];
     document.title = one.run.directory + " - EvoPolicyGym report";
-    box.replaceChildren(el("h1", { id: "run-title", tabindex: -1 }, one.run.directory), facts(one), curve(one), strip(one), submission(one), timeline(one));
+    box.replaceChildren(el("h1", { id: "run-title", tabindex: -1 }, one.run.directory), facts(one), curve(one), strips(one), submission(one), timeline.draw(one));
     one.redraw.forEach((draw) => draw());
     if (scroll) { const title = document.getElementById("run-title"); title.scrollIntoView(); title.focus(); }
   }

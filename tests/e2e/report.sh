@@ -22,5 +22,6 @@ os.unlink(path)
 with open(path, "w") as file:
     json.dump(feedback, file)
 P
-    check 'the report is written' "$EPG_BIN/evopolicygym" report "$run" "$made" -o "$page"
+    "$EPG_BIN/evopolicygym" report "$run" "$made" -o "$page" >"$work/report.out" 2>"$work/report.err"
+    check 'the report is written, and a made-up record is told' [ $? -eq 1 ]
 }

@@ -36,6 +36,7 @@ shows() { # FRAGMENT PATTERN...
 }
 check 'the Run, its changes and its timeline are drawn' shows 'run=0&submission=2&tab=diff' 'What was run' 'class="dots"' 'class="add"' 'class="timeline"'
 check 'hostile Program and output stay text' clean "$hostile"
+check 'a record that does not hold is told' shows 'run=1' 'role="alert"' 'This record does not hold.' 'submission-000003/program: is gone'
 check 'Feedback is drawn' shows 'run=1&submission=3&tab=feedback' 'role="tabpanel"'
 check 'hostile Feedback stays text' clean '<img src=x onerror=document.title='
 check 'Episodes are drawn' shows 'run=1&submission=1&tab=episodes' 'Episodes of this submission'
