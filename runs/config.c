@@ -323,8 +323,7 @@ epg_code epg_config_from_json(epg_config *config, const json_t *object, const ch
     return EPG_OK;
 }
 
-static epg_code member_from_text(epg_config *config, const member *m, const char *text, const char *where,
-                                 epg_error *err)
+static epg_code read_text(epg_config *config, const member *m, const char *text, const char *where, epg_error *err)
 {
     uint64_t number = 0;
     double seconds = NAN;
@@ -342,6 +341,18 @@ static epg_code member_from_text(epg_config *config, const member *m, const char
         return set_text(config, m, text, where, err);
     case MEMBER_POLICY:
         return set_policy(config, text, where, err);
+    }
+    return EPG_OK;
+}
+
+static epg_code member_from_text(epg_config *config, const member *m, const char *text, const char *where,
+                                 epg_error *err)
+{
+    epg_error why = {.text = ""};
+    epg_code code = read_text(config, m, text, where, &why);
+    if (code != EPG_OK) {
+        EPG_AUTO_FREE char *shown = epg_printable(text, strnlen(text, 100));
+        return epg_fail(err, code, "%s, not \"%s\"", why.text, shown);
     }
     return EPG_OK;
 }

@@ -378,7 +378,10 @@ static epg_code resumable(const char *directory, const epg_history *history, boo
         return epg_fail(err, EPG_ERR_USAGE, "the events of this Run were altered; 'evopolicygym verify' tells where");
     }
     if (finishing && history->candidate_count > 0) {
-        return epg_fail(err, EPG_ERR_USAGE, "this Run has its candidates already");
+        return epg_fail(err, EPG_ERR_USAGE,
+                        "this Run has its candidates already; to measure another submission, evopolicygym replay %s "
+                        "--submission ID --on SPLIT:EPISODES",
+                        directory);
     }
     if (!finishing && history->ended && history->record != NULL) {
         return complete_already(directory, history, err);

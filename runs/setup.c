@@ -65,8 +65,10 @@ static epg_code absolute_path(const char *directory, char **out, epg_error *err)
     }
     EPG_AUTO_FREE char *resolved = realpath(parent, NULL);
     if (resolved == NULL) {
-        return epg_fail(err, EPG_ERR_USAGE, "the directory \"%s\" that shall hold the Run can't be used: %s", parent,
-                        strerror(errno));
+        return errno == ENOENT
+                   ? epg_fail(err, EPG_ERR_USAGE, "there is no directory \"%s\" to hold the Run: make it first", parent)
+                   : epg_fail(err, EPG_ERR_USAGE, "the directory \"%s\" that shall hold the Run can't be used: %s",
+                              parent, strerror(errno));
     }
     *out = epg_format("%s/%s", strcmp(resolved, "/") == 0 ? "" : resolved, name);
     if (strlen(name) > NAME_MAX || strlen(*out) + BELOW_MAX >= PATH_MAX) {

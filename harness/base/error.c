@@ -135,13 +135,14 @@ int epg_exit_code(epg_code code)
         epg_code code;
         int exit;
     } known[] = {
-        {EPG_ERR_USAGE, 2},       {EPG_ERR_BENCHMARK, 3},   {EPG_ERR_EXECUTION, 4},
-        {EPG_ERR_PUBLICATION, 5}, {EPG_ERR_UNAVAILABLE, 6}, {EPG_ERR_INTERRUPTED, 130},
+        {EPG_ERR_USAGE, 2},       {EPG_ERR_INVALID, 2},       {EPG_ERR_LIMIT, 2},     {EPG_ERR_CHANGED, 2},
+        {EPG_ERR_NOT_FOUND, 2},   {EPG_ERR_EXISTS, 2},        {EPG_ERR_BENCHMARK, 3}, {EPG_ERR_PUBLICATION, 5},
+        {EPG_ERR_UNAVAILABLE, 6}, {EPG_ERR_INTERRUPTED, 130},
     };
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
         if (known[i].code == code) {
             return known[i].exit;
         }
     }
-    return 1;
+    return 4; /* EXECUTION, and what the machine refused */
 }

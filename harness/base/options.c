@@ -31,6 +31,27 @@ static size_t word_distance(const char *a, const char *b)
     return row[b_size];
 }
 
+/* The only known word that begins as `word` does, for three letters at least. */
+static const char *word_begun(const char *word, const char *const *known, size_t count)
+{
+    enum { ENOUGH = 3 };
+    const char *best = NULL;
+    size_t longest = ENOUGH - 1;
+    for (size_t i = 0; i < count; i++) {
+        size_t same = 0;
+        while (word[same] != '\0' && word[same] == known[i][same]) {
+            same++;
+        }
+        if (same > longest) {
+            best = known[i];
+            longest = same;
+        } else if (same == longest) {
+            best = NULL;
+        }
+    }
+    return best;
+}
+
 const char *epg_nearest_word(const char *word, const char *const *known, size_t count)
 {
     const char *best = NULL;
@@ -42,7 +63,7 @@ const char *epg_nearest_word(const char *word, const char *const *known, size_t 
             best_distance = distance;
         }
     }
-    return best;
+    return best != NULL ? best : word_begun(word, known, count);
 }
 
 static epg_code unknown_option(const epg_options *options, const char *name, size_t size, epg_error *err)

@@ -195,7 +195,11 @@ static epg_code evaluate_plan(const evaluate_request *request, const epg_setup *
                                 .observer = show_progress,
                                 .observer_context = &shown};
     EPG_CLEANUP(epg_evaluation_result_free) epg_evaluation_result result = {0};
-    EPG_TRY(epg_evaluate(pool, &plan, signals, &result, err));
+    epg_code code = epg_evaluate(pool, &plan, signals, &result, err);
+    if (code != EPG_OK && shown.last != 0) {
+        (void)fputs("\r\x1b[K", stderr);
+    }
+    EPG_TRY(code);
     int64_t took = epg_monotonic_ns() - shown.began;
     *negative = result.policy_failures == result.count;
     EPG_AUTO_BUFFER out = {0};

@@ -25,5 +25,10 @@ epg_code epg_cli_program_source(const char *text, const char *what, epg_program 
     } else {
         code = epg_program_capture_path(text, &epg_program_default_limits, out, err);
     }
+    EPG_AUTO_FREE char *events = epg_format("%s/events.jsonl", text);
+    if (code != EPG_OK && lstat(events, &info) == 0) {
+        return epg_fail(err, EPG_ERR_USAGE, "%s: '%s' is a Run: name one of its Programs, as %s:best", what, text,
+                        text);
+    }
     return code == EPG_OK ? EPG_OK : epg_fail_as(err, EPG_ERR_USAGE, "%s", what);
 }

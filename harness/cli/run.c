@@ -390,12 +390,12 @@ epg_code epg_cmd_run(int argc, char **argv, bool *negative, epg_error *err)
          .kind = EPG_OPTION_LIST,
          .value_name = "PATH",
          .help = "a file or directory that a sandboxed Agent sees, read-only; repeatable"},
-        EPG_TRACES_OPTIONS,
         {.name = "progress",
          .kind = EPG_OPTION_VALUE,
          .value_name = "MODE",
          .group = "Output",
          .help = "auto, plain, json or none, on standard error (default auto)"},
+        EPG_TRACES_OPTIONS,
         {.name = "json", .kind = EPG_OPTION_FLAG, .help = "the outcome as one JSON document on standard output"},
         EPG_CLI_HELP,
     };

@@ -59,7 +59,8 @@ expect_mistake() {
     grep -q -- "$word" "$work/errors" || fail "$* does not say $word: $(cat "$work/errors")"
 }
 expect_mistake 'digest DIR' program
-expect_mistake 'digest and show' program shwo "$work/p"
+expect_mistake 'did you mean "show"?' program shwo "$work/p"
+expect_mistake 'there are digest and show' program frobnicate "$work/p"
 expect_mistake 'one directory' program digest
 expect_mistake 'one directory' program digest "$work/p" "$work/p"
 expect_mistake 'policy.py' program digest "$work/empty"
