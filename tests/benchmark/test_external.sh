@@ -59,7 +59,7 @@ kill-reset reset failed: its process was killed by signal 9
 kill-step step failed: its process was killed by signal 9
 kill-feedback feedback failed: its process was killed by signal 9
 orphan-step step failed: its process ended with exit code 6
-hang-spec spec failed: it did not answer within its time limit of 2.0 s
+hang-spec spec failed: it did not answer within its time limit of 3.0 s
 hang-reset reset failed: it did not answer within
 hang-step step failed: it did not answer within
 hang-close close failed: it did not answer within
