@@ -14,14 +14,16 @@
 extern char **environ;
 
 enum { THEIR_IN = 3, THEIR_OUT = 4, BODY_LIMIT = 80 * 1024 * 1024, NAME_MAX_SHOWN = 200, TEXT_SHOWN = 700 };
+enum { LOG_LIMIT = 128 * 1024, FAULT_LINES = 20, END_LINES = 5 };
 
 static const int64_t end_grace = EPG_SECOND;
 static const int64_t kill_limit = 10 * EPG_SECOND;
 
 /* --- Faults --- */
 
-epg_code epg_external_fails(const epg_external *self, const char *call, const char *why, epg_error *err)
+epg_code epg_external_fails(epg_external *self, const char *call, const char *why, epg_error *err)
 {
+    epg_external_show_output(self, FAULT_LINES);
     return epg_fail(err, EPG_ERR_BENCHMARK, "%s: %s failed: %s", self->name, call, why);
 }
 
@@ -38,8 +40,10 @@ static void await_exit(epg_external *self, int64_t deadline)
 {
     while (epg_owned_poll(&self->owned, NULL) == EPG_OK && !self->owned.exited && !self->owned.finished &&
            epg_monotonic_ns() < deadline) {
-        struct pollfd wait = {.fd = self->owned.report, .events = POLLIN};
-        (void)poll(&wait, 1, epg_poll_timeout_ms(deadline));
+        struct pollfd wait[] = {{.fd = self->owned.report, .events = POLLIN}, {.fd = self->output, .events = POLLIN}};
+        if (poll(wait, EPG_COUNT(wait), epg_poll_timeout_ms(deadline)) > 0 && wait[1].revents != 0) {
+            epg_external_take_output(self); /* it may have to get rid of it before it can end */
+        }
     }
 }
 
@@ -95,20 +99,10 @@ epg_code epg_external_send(epg_external *self, uint8_t type, epg_span head, epg_
     return code == EPG_OK ? EPG_OK : channel_failed(self, code, call, &cause, err);
 }
 
-/* Waits for the first of an answer, which is never there at once: one call less than a read that finds nothing. */
-static void wait_for_answer(const epg_external *self, int64_t deadline)
-{
-    struct pollfd wait[] = {{.fd = self->channel.in, .events = POLLIN}, {.fd = self->owned.report, .events = POLLIN}};
-    if (self->channel.input.size == self->channel.consumed) {
-        (void)poll(wait, EPG_COUNT(wait), epg_poll_timeout_ms(deadline));
-    }
-}
-
 /* The end of the command is heard from its monitor, for a child of it may hold the channel open. What it said before
  * its end counts. */
 static epg_code receive(epg_external *self, int64_t deadline, epg_frame *frame, epg_error *cause)
 {
-    wait_for_answer(self, deadline);
     self->channel.cancel = self->owned.report;
     epg_code code = epg_channel_receive(&self->channel, frame, deadline, NULL, cause);
     if (code == EPG_ERR_INTERRUPTED) {
@@ -300,7 +294,7 @@ static epg_code open_environment(epg_benchmark *benchmark, const epg_episode_spe
     return EPG_OK;
 }
 
-static epg_code check_observation(const epg_external *self, epg_span observation, const char *call, epg_error *err)
+static epg_code check_observation(epg_external *self, epg_span observation, const char *call, epg_error *err)
 {
     epg_error cause = {.text = ""};
     if (observation.size == 0 || epg_observation_check(observation, &cause) != EPG_OK) {
@@ -401,11 +395,19 @@ static void destroy(epg_benchmark *benchmark)
     }
     (void)epg_owned_finish(&self->owned, epg_deadline_after_ns(kill_limit), NULL);
     epg_cgroup_remove(&self->group);
+    epg_external_show_output(self, END_LINES);
+    epg_close_cleanup(&self->output);
+    epg_log_close(&self->log);
     free(self->name);
     free(self);
 }
 
-static epg_code start_process(const epg_external_start *start, int their_in, int their_out, const epg_cgroup *group,
+/* The pipes between us and it: questions, answers, and what it prints; -1 for an end that is closed. */
+typedef struct pipes {
+    int question[2], answer[2], output[2];
+} pipes;
+
+static epg_code start_process(const epg_external_start *start, const pipes *with, const epg_cgroup *group,
                               epg_owned *out, epg_error *err)
 {
     int joins[2];
@@ -416,8 +418,10 @@ static epg_code start_process(const epg_external_start *start, int their_in, int
             return epg_fail_errno(err, errno, "can't open the directory %s", start->directory);
         }
     }
-    const epg_fd_map fds[] = {
-        {their_in, THEIR_IN}, {their_out, THEIR_OUT}, {STDERR_FILENO, STDOUT_FILENO}, {STDERR_FILENO, STDERR_FILENO}};
+    const epg_fd_map fds[] = {{with->question[0], THEIR_IN},
+                              {with->answer[1], THEIR_OUT},
+                              {with->output[1], STDOUT_FILENO},
+                              {with->output[1], STDERR_FILENO}};
     const epg_spawn spawn = {
         .argv = start->argv,
         .environment = start->environment != NULL ? start->environment : (const char *const *)environ,
@@ -436,18 +440,34 @@ static epg_code start_process(const epg_external_start *start, int their_in, int
     return code;
 }
 
-static epg_code open_pipes(int pipes[4], epg_error *err)
+static void close_pipes(pipes *of)
 {
-    if (pipe2(pipes, O_CLOEXEC) != 0) {
+    int *const ends[] = {&of->question[0], &of->question[1], &of->answer[0],
+                         &of->answer[1],   &of->output[0],   &of->output[1]};
+    for (size_t i = 0; i < EPG_COUNT(ends); i++) {
+        epg_close_cleanup(ends[i]);
+    }
+}
+
+static epg_code open_pipes(pipes *out, epg_error *err)
+{
+    if (pipe2(out->question, O_CLOEXEC) != 0 || pipe2(out->answer, O_CLOEXEC) != 0 ||
+        pipe2(out->output, O_CLOEXEC) != 0) {
         return epg_fail_errno(err, errno, "can't make a pipe");
     }
-    if (pipe2(pipes + 2, O_CLOEXEC) != 0) {
-        int reason = errno;
-        (void)close(pipes[0]);
-        (void)close(pipes[1]);
-        return epg_fail_errno(err, reason, "can't make a pipe");
-    }
     return EPG_OK;
+}
+
+/* Takes the ends that are ours. */
+static void take_pipes(epg_external *self, pipes *from)
+{
+    epg_channel_open(&self->channel, from->answer[0], from->question[1], BODY_LIMIT);
+    epg_channel_be_patient(&self->channel);
+    self->output = from->output[0];
+    (void)fcntl(self->output, F_SETFL, O_NONBLOCK);
+    epg_log_open(&self->log, LOG_LIMIT);
+    self->channel.aside = (epg_aside){.fd = self->output, .serve = epg_external_take_output, .context = self};
+    from->answer[0] = from->question[1] = from->output[0] = -1;
 }
 
 epg_code epg_external_open(const epg_external_start *start, epg_benchmark **out, epg_error *err)
@@ -464,21 +484,17 @@ epg_code epg_external_open(const epg_external_start *start, epg_benchmark **out,
         .process = get_process,
         .baseline = epg_external_baseline,
     };
-    int pipes[4];
+    EPG_CLEANUP(close_pipes) pipes ends = {{-1, -1}, {-1, -1}, {-1, -1}};
     epg_error cause = {.text = ""};
     epg_owned owned;
     epg_cgroup group = {0};
     EPG_AUTO_FREE char *name = epg_printable(start->name, strnlen(start->name, NAME_MAX_SHOWN));
-    EPG_TRY(open_pipes(pipes, err));
+    EPG_TRY(open_pipes(&ends, err));
     if (start->memory_bytes > 0) {
         epg_cgroup_make(start->memory_bytes, 0, &group);
     }
-    epg_code code = start_process(start, pipes[0], pipes[3], &group, &owned, &cause);
-    (void)close(pipes[0]);
-    (void)close(pipes[3]);
+    epg_code code = start_process(start, &ends, &group, &owned, &cause);
     if (code != EPG_OK) {
-        (void)close(pipes[1]);
-        (void)close(pipes[2]);
         epg_cgroup_remove(&group);
         return epg_fail(err, code == EPG_ERR_EXECUTION ? code : EPG_ERR_USAGE, "%s can't be started: %s", name,
                         cause.text);
@@ -490,7 +506,7 @@ epg_code epg_external_open(const epg_external_start *start, epg_benchmark **out,
                            .limit_ns = start->call_limit_ns,
                            .group = group};
     self->environment.benchmark = &self->base;
-    epg_channel_open(&self->channel, pipes[2], pipes[1], BODY_LIMIT);
+    take_pipes(self, &ends);
     *out = &self->base;
     return EPG_OK;
 }

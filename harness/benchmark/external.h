@@ -2,7 +2,8 @@
  *
  * One process serves one worker: it is started once, answers one question at a time, and holds at most one Environment.
  * A monitor owns it, so nothing that it starts outlives it, and nothing of it outlives us. It reads questions from
- * descriptor 3 and writes answers to descriptor 4; what it prints goes to our standard error and is never a frame.
+ * descriptor 3 and writes answers to descriptor 4; what it prints is never a frame: the first and the last of it are
+ * kept, and its last lines are shown on our standard error: 20 with a fault, 5 at its end.
  *
  * All that it does wrong is BENCHMARK, with a text that names the Benchmark, the call and why. After a frame that could
  * not be read, an answer that did not come in time, or its end, it is killed and asked nothing more. */

@@ -5,6 +5,7 @@
 #include "benchmark/external.h"
 #include "execution/cgroup.h"
 #include "system/frame.h"
+#include "system/log.h"
 #include "system/owner.h"
 
 #define EPG_EXTERNAL_PROTOCOL "evopolicygym/benchmark/v1"
@@ -40,13 +41,19 @@ typedef struct epg_external {
     uint32_t sequence;
     int64_t limit_ns;
     epg_cgroup group; /* its memory's, where there is a limit and groups can be had */
-    bool dead;        /* it was killed, or ended: nothing more is asked */
+    int output;       /* where its stdout and stderr come out; -1 when that is over */
+    epg_log log;
+    bool dead; /* it was killed, or ended: nothing more is asked */
 } epg_external;
 
 /* A fault of the Benchmark that leaves the protocol in step. */
-epg_code epg_external_fails(const epg_external *self, const char *call, const char *why, epg_error *err);
+epg_code epg_external_fails(epg_external *self, const char *call, const char *why, epg_error *err);
 /* As above, and ends the process: what it would say next can't be trusted. */
 epg_code epg_external_breaks(epg_external *self, const char *call, const char *why, epg_error *err);
+/* Takes what it has printed by now; `context` is the epg_external. */
+void epg_external_take_output(void *context);
+/* Shows the last lines of what it printed since the last time, on our standard error. */
+void epg_external_show_output(epg_external *self, size_t lines);
 int64_t epg_external_deadline(const epg_external *self);
 epg_code epg_external_send(epg_external *self, uint8_t type, epg_span head, epg_span tail, const char *call,
                            int64_t deadline, epg_error *err);

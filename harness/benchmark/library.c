@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "benchmark/defaults.h"
 #include "benchmark/library_host.h"
+#include "system/patience.h"
 
 typedef struct library {
     epg_benchmark base;
@@ -175,7 +176,10 @@ static epg_code step(epg_environment *environment, epg_span action, epg_step *ou
     evo_step told = {.observation = &observation, .metrics = &metrics};
     evo_error error = {.text = ""};
     epg_step_clear(out);
-    if (of->table->step(self->environment, epg_library_value(action), &told, &error) != 0) {
+    epg_patience_hush(true); /* a Policy was waited for a moment ago */
+    int failed = of->table->step(self->environment, epg_library_value(action), &told, &error);
+    epg_patience_hush(false);
+    if (failed != 0) {
         return fault(of, "step", &error, err);
     }
     out->reward = told.reward;

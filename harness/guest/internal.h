@@ -7,7 +7,7 @@
 #define EPG_GUEST_INTERNAL_H
 
 #include "guest/guest.h"
-#include "guest/log.h"
+#include "system/log.h"
 
 /* The interpreter's side is harness/guest/python: server.py and evopolicygym/_guest.py. */
 enum { EPG_MESSAGE_START = 1, EPG_MESSAGE_ACT = 2 };

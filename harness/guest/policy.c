@@ -5,7 +5,8 @@
  * exchange fails on it.
  *
  * While we wait for an answer we take what the Policy prints, so that a full pipe never stops it, and watch its pidfd:
- * the end of a process shows there even when another process holds its pipes. */
+ * the end of a process shows there even when another process holds its pipes. (The first 10 ms of a wait are spent in
+ * the read itself, which costs less and looks at nothing else: see epg_channel_be_patient.) */
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
@@ -14,7 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -34,11 +34,6 @@ struct epg_policy {
     epg_channel channel;
     epg_log log;
     int stops; /* epoll: the process ended, or we are told to stop */
-    int waits; /* epoll: something to read, something printed, the alarm, or `stops` */
-    int alarm; /* timer that goes off at alarm_at, which is never after the deadline of a wait */
-    int64_t alarm_at;
-    bool hung_up; /* the channel's other end is closed */
-    bool more;    /* the channel may hold what no event will tell of again */
     char *program_path;
     char *detail;
     bool failed; /* no more exchanges */
@@ -71,26 +66,31 @@ static bool readable_now(int fd)
     return fd >= 0 && poll(&ready, 1, 0) > 0;
 }
 
-static bool watch(int set, int fd, uint32_t events)
+static bool watch(int set, int fd)
 {
-    struct epoll_event event = {.events = events, .data.fd = fd};
+    struct epoll_event event = {.events = EPOLLIN, .data.fd = fd};
     return fd < 0 || epoll_ctl(set, EPOLL_CTL_ADD, fd, &event) == 0;
 }
 
-static epg_code watch_all(epg_policy *policy, epg_error *err)
+static epg_code watch_stops(epg_policy *policy, epg_error *err)
 {
     policy->stops = epoll_create1(EPOLL_CLOEXEC);
-    policy->waits = epoll_create1(EPOLL_CLOEXEC);
-    policy->alarm = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
     policy->channel.cancel = policy->stops;
-    if (policy->alarm >= 0 && watch(policy->stops, policy->seat.process.pidfd, EPOLLIN) &&
-        watch(policy->stops, policy->guest->cancel, EPOLLIN) && watch(policy->waits, policy->stops, EPOLLIN) &&
-        watch(policy->waits, policy->seat.output, EPOLLIN) && watch(policy->waits, policy->alarm, EPOLLIN | EPOLLET) &&
-        watch(policy->waits, policy->channel.in, EPOLLIN | EPOLLET)) {
+    if (policy->stops >= 0 && watch(policy->stops, policy->seat.process.pidfd) &&
+        watch(policy->stops, policy->guest->cancel)) {
         return EPG_OK;
     }
     (void)epg_fail_errno(err, errno, "can't watch a Policy process");
     return epg_fail_as(err, EPG_ERR_EXECUTION, "guest");
+}
+
+static void take_output(void *context)
+{
+    epg_policy *policy = context;
+    if (policy->seat.output >= 0 && !epg_log_read(&policy->log, policy->seat.output)) {
+        epg_close_cleanup(&policy->seat.output);
+        policy->seat.output = policy->channel.aside.fd = -1;
+    }
 }
 
 epg_code epg_policy_begin(epg_guest *guest, const char *program_path, epg_policy **out, epg_error *err)
@@ -99,11 +99,12 @@ epg_code epg_policy_begin(epg_guest *guest, const char *program_path, epg_policy
     EPG_TRY(epg_seat_take(guest, &seat, err));
     epg_policy *policy = epg_alloc(sizeof *policy);
     *policy = (epg_policy){.guest = guest, .seat = seat, .program_path = epg_strdup(program_path)};
-    policy->alarm_at = EPG_NEVER;
     epg_channel_open(&policy->channel, seat.receive, seat.send, REPLY_LIMIT);
+    epg_channel_be_patient(&policy->channel);
+    policy->channel.aside = (epg_aside){.fd = seat.output, .serve = take_output, .context = policy};
     policy->seat.receive = policy->seat.send = -1;
     epg_log_open(&policy->log, guest->execution.limits.log_bytes);
-    epg_code code = watch_all(policy, err);
+    epg_code code = watch_stops(policy, err);
     if (code != EPG_OK) {
         epg_policy_end ignored;
         if (epg_policy_finish(policy, &ignored, NULL) == EPG_OK) {
@@ -143,14 +144,6 @@ static epg_code fails_with(epg_policy *policy, epg_policy_cause cause, const cha
 {
     set_detail(policy, text, strlen(text));
     return fails(policy, cause, reply);
-}
-
-static void take_output(epg_policy *policy)
-{
-    if (policy->seat.output >= 0 && !epg_log_read(&policy->log, policy->seat.output)) {
-        epg_close_cleanup(&policy->seat.output);
-        policy->seat.output = -1;
-    }
 }
 
 /* Waits until the process ended, taking its output. */
@@ -194,83 +187,29 @@ static epg_code fails_by_end(epg_policy *policy, epg_policy_cause cause, epg_pol
     return fails_with(policy, cause, text, reply);
 }
 
-/* --- Waiting. ---
- *
- * This is done once an act, so its cost counts. A wait without a time limit of its own is markedly cheaper, so the
- * deadline is a timer among the things waited for; deadlines mostly move on from act to act, so it is set only when it
- * would come too late, and looked at again when it comes early. The channel tells of new bytes only (edges): what a
- * read may have left is remembered in `more`. */
+/* --- Waiting. --- */
 
-static void set_alarm(epg_policy *policy, int64_t deadline)
-{
-    if (policy->alarm_at > deadline) {
-        struct itimerspec when = {.it_value = {deadline / EPG_SECOND, deadline % EPG_SECOND}};
-        if (deadline <= 0) {
-            when.it_value.tv_nsec = 1; /* zero would mean never */
-        }
-        (void)timerfd_settime(policy->alarm, TFD_TIMER_ABSTIME, &when, NULL);
-        policy->alarm_at = deadline;
-    }
-}
-
-/* Waits until there is something to read or nothing more will come (*ended). */
-static epg_code wait_for_input(epg_policy *policy, int64_t deadline, bool *ended, epg_error *err)
-{
-    for (;;) {
-        struct epoll_event ready[4];
-        bool readable = false;
-        set_alarm(policy, deadline);
-        int count = epoll_wait(policy->waits, ready, EPG_COUNT(ready), -1);
-        for (int i = 0; i < count; i++) {
-            int fd = ready[i].data.fd;
-            if (fd == policy->channel.in) {
-                readable = true;
-                policy->hung_up |= (ready[i].events & EPOLLHUP) != 0;
-            } else if (fd == policy->seat.output) {
-                take_output(policy);
-            } else if (fd == policy->alarm) {
-                policy->alarm_at = EPG_NEVER;
-            } else {
-                *ended = true;
-            }
-        }
-        if (*ended && readable_now(policy->guest->cancel)) {
-            return epg_fail(err, EPG_ERR_INTERRUPTED, "stopped while a Policy was waited for");
-        }
-        if (readable || *ended) {
-            return EPG_OK;
-        }
-        if (epg_monotonic_ns() >= deadline) { /* asked whatever woke us: it may print without end */
-            return epg_fail(err, EPG_ERR_TIMEOUT, "the Policy did not answer in time");
-        }
-    }
-}
-
-/* One whole frame. PROTOCOL and CLOSED with `fault`; TIMEOUT; INTERRUPTED. */
+/* One whole frame. PROTOCOL and CLOSED with `fault`; TIMEOUT; INTERRUPTED. What a process said before its end counts.
+ */
 static epg_code receive(epg_policy *policy, int64_t deadline, epg_frame *frame, epg_frame_fault *fault, epg_error *err)
 {
     epg_channel *channel = &policy->channel;
-    for (bool ended = false;;) {
-        bool have = false;
-        EPG_TRY(epg_channel_next(channel, frame, &have, fault, err));
-        if (have) {
-            return EPG_OK;
-        }
-        size_t before = channel->input.size - channel->consumed;
-        epg_code code = ended || policy->more ? EPG_OK : wait_for_input(policy, deadline, &ended, err);
-        if (before > 0 && (code == EPG_ERR_TIMEOUT || epg_monotonic_ns() >= deadline)) {
-            return epg_fail(err, EPG_ERR_TIMEOUT, "the Policy did not finish its answer in time");
-        }
-        EPG_TRY(code);
-        code = epg_channel_fill(channel, err);
-        size_t got = channel->input.size - before;
-        if (code == EPG_ERR_CLOSED || (code == EPG_OK && ended && got == 0)) {
-            *fault = before > 0 ? EPG_FRAME_PARTIAL : EPG_FRAME_CLOSED;
-            return epg_fail(err, EPG_ERR_CLOSED, "the Policy ended");
-        }
-        EPG_TRY(code);
-        policy->more = policy->hung_up || got == EPG_FRAME_READ_SIZE;
+    epg_code code = epg_channel_receive(channel, frame, deadline, fault, err);
+    if (code == EPG_ERR_TIMEOUT) {
+        return epg_fail(err, EPG_ERR_TIMEOUT, "the Policy did not %s in time",
+                        *fault == EPG_FRAME_PARTIAL ? "finish its answer" : "answer");
     }
+    if (code != EPG_ERR_INTERRUPTED || readable_now(policy->guest->cancel)) {
+        return code;
+    }
+    channel->cancel = -1;
+    code = epg_channel_receive(channel, frame, epg_monotonic_ns(), fault, err);
+    channel->cancel = policy->stops;
+    if (code == EPG_ERR_TIMEOUT) { /* another process holds the pipe */
+        *fault = *fault == EPG_FRAME_PARTIAL ? EPG_FRAME_PARTIAL : EPG_FRAME_CLOSED;
+        return epg_fail(err, EPG_ERR_CLOSED, "the Policy ended");
+    }
+    return code;
 }
 
 static epg_code fails_by_fault(epg_policy *policy, epg_frame_fault fault, const char *text, epg_policy_reply *reply)
@@ -465,8 +404,6 @@ epg_code epg_policy_finish(epg_policy *policy, epg_policy_end *out, epg_error *e
     epg_log_close(&policy->log);
     epg_seat_close(&policy->seat);
     epg_close_cleanup(&policy->stops);
-    epg_close_cleanup(&policy->waits);
-    epg_close_cleanup(&policy->alarm);
     free(policy->program_path);
     free(policy->detail);
     free(policy);

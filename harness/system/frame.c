@@ -11,7 +11,7 @@
 
 #include "base/clock.h"
 
-enum { LENGTH_SIZE = 4, HEAD_REST = EPG_FRAME_HEAD - LENGTH_SIZE };
+enum { LENGTH_SIZE = 4, HEAD_REST = EPG_FRAME_HEAD - LENGTH_SIZE, SMALL_FRAME = 1024 };
 
 static void make_nonblocking(int fd)
 {
@@ -38,11 +38,19 @@ void epg_channel_open(epg_channel *channel, int in, int out, size_t body_limit)
     if (out != in) {
         make_nonblocking(out);
     }
-    *channel = (epg_channel){.in = in, .out = out, .cancel = -1, .body_limit = body_limit};
+    *channel = (epg_channel){.in = in, .out = out, .cancel = -1, .aside.fd = -1, .body_limit = body_limit};
+}
+
+void epg_channel_be_patient(epg_channel *channel)
+{
+    if (channel->patience == NULL) {
+        channel->patience = epg_patience_open(channel->in);
+    }
 }
 
 void epg_channel_close(epg_channel *channel)
 {
+    epg_patience_close(channel->patience);
     if (channel->out >= 0 && channel->out != channel->in) {
         (void)close(channel->out);
     }
@@ -50,26 +58,32 @@ void epg_channel_close(epg_channel *channel)
         (void)close(channel->in);
     }
     epg_buffer_free(&channel->input);
-    *channel = (epg_channel){.in = -1, .out = -1, .cancel = -1};
+    *channel = (epg_channel){.in = -1, .out = -1, .cancel = -1, .aside.fd = -1};
 }
 
 /* Waits until `fd` is ready; `doing` names the wait in errors. */
-static epg_code wait_for(const epg_channel *channel, int fd, short events, int64_t deadline, const char *doing,
+static epg_code wait_for(epg_channel *channel, int fd, short events, int64_t deadline, const char *doing,
                          epg_error *err)
 {
     for (;;) {
-        struct pollfd wait[2] = {{.fd = fd, .events = events}, {.fd = channel->cancel, .events = POLLIN}};
-        int ready = poll(wait, 2, epg_poll_timeout_ms(deadline));
+        struct pollfd wait[] = {{.fd = fd, .events = events},
+                                {.fd = channel->cancel, .events = POLLIN},
+                                {.fd = channel->aside.fd, .events = POLLIN}};
+        int ready = poll(wait, EPG_COUNT(wait), epg_poll_timeout_ms(deadline));
         if (ready < 0 && errno != EINTR) {
             return epg_fail_errno(err, errno, "can't wait for a peer");
+        }
+        if (ready > 0 && wait[2].revents != 0) {
+            channel->aside.serve(channel->aside.context);
+            channel->served = true;
         }
         if (ready > 0 && wait[1].revents != 0) {
             return epg_fail(err, EPG_ERR_INTERRUPTED, "stopped while %s", doing);
         }
-        if (ready > 0) {
+        if (ready > 0 && wait[0].revents != 0) {
             return EPG_OK;
         }
-        if (ready == 0 && epg_monotonic_ns() >= deadline) {
+        if (ready >= 0 && epg_monotonic_ns() >= deadline) { /* whatever woke us: it may say things aside without end */
             return epg_fail(err, EPG_ERR_TIMEOUT, "the time was over while %s", doing);
         }
     }
@@ -92,7 +106,8 @@ static epg_code send_parts(epg_channel *channel, struct iovec *parts, size_t cou
         left += parts[i].iov_len;
     }
     while (left > 0) {
-        ssize_t wrote = writev(channel->out, parts, (int)count);
+        ssize_t wrote = count == 1 ? write(channel->out, parts[0].iov_base, parts[0].iov_len)
+                                   : writev(channel->out, parts, (int)count);
         if (wrote >= 0) {
             advance(parts, count, (size_t)wrote);
             left -= (size_t)wrote;
@@ -120,6 +135,18 @@ static struct iovec part(const void *data, size_t size)
     return (struct iovec){same.wanted, size};
 }
 
+static size_t join(uint8_t start[SMALL_FRAME], epg_span head, epg_span tail)
+{
+    uint8_t *at = start + EPG_FRAME_HEAD;
+    if (head.size > 0) {
+        memcpy(at, head.data, head.size);
+    }
+    if (tail.size > 0) {
+        memcpy(at + head.size, tail.data, tail.size);
+    }
+    return EPG_FRAME_HEAD + head.size + tail.size;
+}
+
 epg_code epg_channel_send2(epg_channel *channel, uint8_t type, uint32_t sequence, epg_span head, epg_span tail,
                            int64_t deadline, epg_error *err)
 {
@@ -130,12 +157,17 @@ epg_code epg_channel_send2(epg_channel *channel, uint8_t type, uint32_t sequence
     if (head.size > room || tail.size > room - head.size) {
         return epg_fail(err, EPG_ERR_LIMIT, "a frame of %zu + %zu bytes is too large", head.size, tail.size);
     }
-    uint8_t start[EPG_FRAME_HEAD];
+    uint8_t start[SMALL_FRAME]; /* the head; of a small frame all, which is cheaper to write than parts */
     epg_write_be32(start, (uint32_t)(HEAD_REST + head.size + tail.size));
     start[LENGTH_SIZE] = type;
     epg_write_be32(start + LENGTH_SIZE + 1, sequence);
-    struct iovec parts[3] = {part(start, sizeof start), part(head.data, head.size), part(tail.data, tail.size)};
-    epg_code code = send_parts(channel, parts, EPG_COUNT(parts), deadline, err);
+    struct iovec parts[3] = {part(start, EPG_FRAME_HEAD), part(head.data, head.size), part(tail.data, tail.size)};
+    size_t count = EPG_COUNT(parts);
+    if (head.size + tail.size <= sizeof start - EPG_FRAME_HEAD) {
+        parts[0].iov_len = join(start, head, tail);
+        count = 1;
+    }
+    epg_code code = send_parts(channel, parts, count, deadline, err);
     channel->broken = code != EPG_OK;
     return code;
 }
@@ -189,8 +221,21 @@ epg_code epg_channel_next(epg_channel *channel, epg_frame *frame, bool *have, ep
     return EPG_OK;
 }
 
-/* One read of what is there. *got: the bytes read, 0 when none is there now; CLOSED at the end. */
-static epg_code take(epg_channel *channel, size_t *got, epg_error *err)
+/* The next read waits, or does not. */
+static void set_blocks(epg_channel *channel, bool blocks)
+{
+    if (blocks == channel->blocks) {
+        return;
+    }
+    if (!blocks) {
+        epg_patience_end(channel->patience);
+    }
+    channel->blocks = blocks && epg_patience_begin(channel->patience);
+}
+
+/* One read. *got: the bytes read, 0 when none is there now, or none came for as long as it `waits`; CLOSED at the end.
+ */
+static epg_code take(epg_channel *channel, bool waits, size_t *got, epg_error *err)
 {
     *got = 0;
     epg_buffer_drop_front(&channel->input, channel->consumed);
@@ -202,6 +247,7 @@ static epg_code take(epg_channel *channel, size_t *got, epg_error *err)
     }
     uint8_t *at = epg_buffer_reserve(&channel->input, EPG_FRAME_READ_SIZE);
     ssize_t size = 0;
+    set_blocks(channel, waits);
     do {
         size = read(channel->in, at, EPG_FRAME_READ_SIZE);
     } while (size < 0 && errno == EINTR);
@@ -211,6 +257,7 @@ static epg_code take(epg_channel *channel, size_t *got, epg_error *err)
     if (size < 0 && errno != EAGAIN) {
         return epg_fail_errno(err, errno, "can't read from a peer");
     }
+    channel->blocks = channel->blocks && size > 0; /* else its time is over */
     *got = size < 0 ? 0 : (size_t)size;
     channel->input.size += *got;
     return EPG_OK;
@@ -219,7 +266,7 @@ static epg_code take(epg_channel *channel, size_t *got, epg_error *err)
 epg_code epg_channel_fill(epg_channel *channel, epg_error *err)
 {
     size_t got = 0;
-    return take(channel, &got, err);
+    return take(channel, false, &got, err);
 }
 
 static epg_code receive_failed(const epg_channel *channel, epg_code code, epg_frame_fault *fault, epg_error *err)
@@ -240,23 +287,22 @@ static epg_code receive_failed(const epg_channel *channel, epg_code code, epg_fr
 epg_code epg_channel_receive(epg_channel *channel, epg_frame *frame, int64_t deadline, epg_frame_fault *fault,
                              epg_error *err)
 {
-    for (;;) {
+    bool patient = channel->patience != NULL && !channel->served;
+    channel->served = false;
+    for (size_t got = 0;; patient = patient && got > 0) {
         bool have = false;
+        epg_code code = EPG_OK;
         EPG_TRY(epg_channel_next(channel, frame, &have, fault, err));
         if (have) {
             return EPG_OK;
         }
-        size_t got = 0;
-        epg_code code = take(channel, &got, err);
+        if (got > 0 && epg_monotonic_ns() >= deadline) { /* a peer that drips bytes must not stretch its time */
+            code = epg_fail(err, EPG_ERR_TIMEOUT, "the time was over while a frame was waited for");
+        } else {
+            code = take(channel, patient, &got, err);
+        }
         if (code == EPG_OK && got == 0) {
             code = wait_for(channel, channel->in, POLLIN, deadline, "a frame was waited for", err);
-        } else if (code == EPG_OK && epg_monotonic_ns() >= deadline) {
-            /* A peer that drips bytes must not stretch its time. */
-            EPG_TRY(epg_channel_next(channel, frame, &have, fault, err));
-            if (have) {
-                return EPG_OK;
-            }
-            code = epg_fail(err, EPG_ERR_TIMEOUT, "the time was over while a frame was waited for");
         }
         if (code != EPG_OK) {
             return receive_failed(channel, code, fault, err);

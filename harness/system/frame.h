@@ -11,6 +11,7 @@
 
 #include "base/buffer.h"
 #include "base/error.h"
+#include "system/patience.h"
 
 enum { EPG_FRAME_HEAD = 9, EPG_FRAME_READ_SIZE = 65536 };
 
@@ -20,14 +21,25 @@ typedef struct epg_frame {
     epg_span body; /* borrowed from the channel, valid until its next receive or fill */
 } epg_frame;
 
+/* What else comes from the peer while it is waited for, as its output does: `serve` takes what can be read. */
+typedef struct epg_aside {
+    int fd; /* -1: nothing; not owned */
+    void (*serve)(void *context);
+    void *context;
+} epg_aside;
+
 typedef struct epg_channel {
     int in;
     int out;           /* may equal `in` for a socket */
     int cancel;        /* a descriptor that ends any wait with INTERRUPTED when it is readable; -1: none; not owned */
+    epg_aside aside;   /* served in any wait, so that a peer that must get rid of it first goes on */
     size_t body_limit; /* largest body accepted from the peer */
     epg_buffer input;
-    size_t consumed; /* bytes at the front of `input` that belong to frames handed out already */
-    bool broken;     /* a send did not get through: what the peer has is unknown */
+    size_t consumed;        /* bytes at the front of `input` that belong to frames handed out already */
+    bool broken;            /* a send did not get through: what the peer has is unknown */
+    epg_patience *patience; /* NULL: a receive never waits in a read */
+    bool blocks;            /* reads wait now, or did until the patience's end */
+    bool served;            /* something came aside since the last receive began */
 } epg_channel;
 
 /* What is wrong with what came: the internal classifications that Host-only evidence keeps apart. */
@@ -42,6 +54,10 @@ typedef enum epg_frame_fault {
 /* Also makes SIGPIPE ignored where it had its default disposition. Each descriptor may be -1 for a one-way channel. */
 void epg_channel_open(epg_channel *channel, int in, int out, size_t body_limit); /* takes both descriptors */
 void epg_channel_close(epg_channel *channel);
+/* From now on a receive first waits in its read, for up to 10 ms, and only then looks at its deadline, at `cancel` and
+ * aside: for a peer that mostly answers at once. Best effort. A peer that says something aside is waited for the dearer
+ * way, at once for all, until it is silent. */
+void epg_channel_be_patient(epg_channel *channel);
 
 /* Sends one frame whole. TIMEOUT: the peer did not take it in time (the channel is then unusable); CLOSED: it is gone.
  */

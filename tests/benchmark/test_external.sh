@@ -101,6 +101,16 @@ for at in nothing print-spec print-step print-feedback spawn-step spawn-close; d
     evaluate good "python:broken:make?at=$at" -n 2 --json || fail "at=$at: $(tail -n 1 "$work/err")"
     grep -q '"score": 6.0' "$work/out" || fail "at=$at: another score"
 done
+# What it prints is bounded and can do a terminal no harm.
+evaluate good 'python:broken:make?at=flood-step' -n 1 || fail "flood-step: $(tail -n 1 "$work/err")"
+[ "$(wc -c <"$work/err")" -lt 5000 ] || fail "flood-step: $(wc -c <"$work/err") bytes are shown"
+"$program" benchmark show 'python:broken:make?at=flood-spec' --benchmark-python "$python" >"$work/out" 2>"$work/err"
+[ "$(wc -c <"$work/err")" -lt 5000 ] || fail "flood-spec: $(wc -c <"$work/err") bytes are shown"
+grep -qF '  | \x1b[31m line 99999 xxx' "$work/err" || fail "flood-spec: not its end: $(cat "$work/err")"
+grep -q $'\x1b' "$work/err" && fail 'flood-spec: a control character'
+evaluate good 'python:broken:make?at=raise-step' -n 1
+grep -q '^  | RuntimeError: told to raise in step$' "$work/err" || fail "no traceback: $(cat "$work/err")"
+[ "$(wc -l <"$work/err")" -le 25 ] || fail 'a long traceback'
 # What a Policy leaves behind is ended; what a Benchmark needs is not.
 mkdir "$work/stray"
 cat >"$work/stray/policy.py" <<'POLICY'

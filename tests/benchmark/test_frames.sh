@@ -14,17 +14,21 @@ fail() {
 mkdir "$work/good"
 printf 'class P:\n    def act(self, o):\n        return 0\ndef make_policy(c):\n    return P()\n' >"$work/good/policy.py"
 evaluate() { # WHAT
+    local limit=60
+    [[ $1 == hang-* ]] && limit=5
     "$program" evaluate "$work/good" -b "$raw $1" -n 1 -j 1 --python "$python" --execution process \
-        --allow-unsafe-process --environment-timeout 20 --json >"$work/out" 2>"$work/err"
+        --allow-unsafe-process --environment-timeout $limit --json >"$work/out" 2>"$work/err"
 }
 
-evaluate nothing || fail "nothing: $(cat "$work/err")"
-grep -q '"steps": 2' "$work/out" || fail 'nothing: not two steps'
+for what in nothing print-spec print-step print-close spawn-step spawn-close; do
+    evaluate $what || fail "$what: $(cat "$work/err")"
+    grep -q '"steps": 2' "$work/out" || fail "$what: not two steps"
+done
 while read -r what pattern; do
     evaluate "$what"
     code=$?
     [ $code -eq 3 ] || fail "$what: exit code $code: $(cat "$work/err")"
-    grep -qE -- "raw.py.*$pattern" "$work/err" || fail "$what: no \"$pattern\" in: $(cat "$work/err")"
+    tail -n 1 "$work/err" | grep -qE -- "(raw.py|Environment of raw).*$pattern|the Environment of raw $pattern" || fail "$what: no \"$pattern\" in: $(cat "$work/err")"
     [ ! -s "$work/out" ] || fail "$what: something on standard output"
 done <<'FAULTS'
 spec-missing spec failed: .*nine members
@@ -73,7 +77,22 @@ twice feedback failed: .*two artifacts named a
 score feedback failed: its result must be
 nanscore feedback failed: .*finite
 result feedback failed: its result must be
+raise-spec spec failed: its process ended with exit code 1
+raise-reset reset failed: its process ended with exit code 1
+raise-step step failed: its process ended with exit code 1
+raise-close close failed: its process ended with exit code 1
+raise-feedback feedback failed: its process ended with exit code 1
+kill-open make_environment failed: its process was killed by signal 9
+kill-reset reset failed: its process was killed by signal 9
+kill-step step failed: its process was killed by signal 9
+hang-spec spec failed: it did not answer within its time limit of 5.0 s
+hang-reset reset failed: it did not answer within its time limit of 5.0 s
+hang-step step failed: it did not answer within
+hang-close close failed: it did not answer within
+never did not end within its horizon of 2 steps
 FAULTS
+evaluate raise-step
+grep -q '^  | RuntimeError: told to raise$' "$work/err" || fail "what it printed is not shown: $(cat "$work/err")"
 
 "$program" benchmark baseline "$raw" --to "$work/baseline" >/dev/null || fail 'a baseline'
 [ "$(cat "$work/baseline/policy.py" "$work/baseline/z/y.py")" = 21 ] || fail 'another baseline'
@@ -83,5 +102,5 @@ for what in outside empty file; do
     grep -q 'baseline failed' "$work/err" || fail "baseline-$what: $(cat "$work/err")"
     [ ! -e "$work/none" ] || fail "baseline-$what: a directory was made"
 done
-pgrep -f "$EPG_SOURCE/tests/benchmark/packages/raw.py" >/dev/null && fail 'a process was left running'
+pgrep -f "$EPG_SOURCE/tests/benchmark/packages/raw.py|sleep 31573" >/dev/null && fail 'a process was left running'
 exit "$failed"

@@ -74,7 +74,10 @@ static epg_code diary_step(epg_environment *environment, epg_span action, epg_st
     if (of(environment)->step_fails) {
         return epg_fail(err, EPG_ERR_BENCHMARK, "the diary is full");
     }
-    (void)usleep((useconds_t)(of(environment)->slow_ns / 1000));
+    int64_t until = epg_deadline_after_ns(of(environment)->slow_ns);
+    while (epg_monotonic_ns() < until) {
+        (void)usleep(1000);
+    }
     self->steps++;
     epg_value_put_text(&out->observation, "next");
     epg_value_put_null(&out->metrics);

@@ -376,7 +376,8 @@ START_TEST(a_stop_asked_for_ends_every_wait)
     epg_error err = {0};
     epg_policy_reply reply;
     epg_policy *policy = NULL;
-    const char *source = "def make_policy(context):\n    return 1\n";
+    const char *source = "import time\nclass P:\n    def act(self, o):\n        time.sleep(600)\n"
+                         "def make_policy(context):\n    return P()\n";
     ck_assert_int_eq(pipe2(ends, O_CLOEXEC), 0);
     epg_test_guest_prepare(&host);
     epg_test_guest_start(&host, ends[0]);

@@ -45,6 +45,9 @@ class Broken:
             for stream in (sys.stdout, sys.stderr):
                 print("\0\0\0\x05x" * 1000, file=stream, flush=True)
             os.write(1, b"\0\0\0\5x0000")
+        if what == "flood":
+            for number in range(100000):
+                print("\x1b[31m line %d " % number + "x" * 1000, file=sys.stderr)
         if what == "spawn":
             for _ in range(2):
                 subprocess.Popen(["sleep", "31570"])

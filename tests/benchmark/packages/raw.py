@@ -80,7 +80,28 @@ OBSERVATIONS = {
     "utf8": b"S" + counted(b"\xff"),
 }
 ARTIFACT = dict(content=b"Y" + counted(b"x"), media_type=text("text/plain"), name=text("a"), retention=text("bulk"))
+CALLS = {"S": "spec", "E": "episodes", "O": "open", "R": "reset", "A": "step", "C": "close", "F": "feedback"}
 steps = 0
+
+
+def trip(kind):
+    if kind == "raise":
+        raise RuntimeError("told to raise")
+    if kind == "kill":
+        os.kill(os.getpid(), 9)
+    if kind == "hang":
+        import time
+
+        while True:
+            time.sleep(1000)
+    if kind == "print":
+        print("\0\0\0\5x0000" * 3, flush=True)
+    if kind == "spawn":
+        import subprocess
+
+        subprocess.Popen(["sleep", "31573"])
+        subprocess.run(["sh", "-c", "setsid sleep 31573 >/dev/null 2>&1 &"], check=True)
+
 
 while True:
     question, sequence, body = hear()
@@ -89,6 +110,8 @@ while True:
         write(struct.pack(">I", 5 + len(body)) + letter.encode() + sequence + body)
 
     kind, _, where = WHAT.partition("-")
+    if where == CALLS.get(question):
+        trip(kind)
     bad = OBSERVATIONS.get(kind) if where == {"R": "reset", "A": "step"}.get(question) else None
     if question == "S":
         spec = dict(SPEC)
@@ -126,7 +149,7 @@ while True:
             metrics=b"N",
             observation=integer(steps) if bad is None else bad,
             reward=integer(1) if WHAT == "reward" else OBSERVATIONS["nan"] if WHAT == "nanreward" else number(1.0),
-            terminated=b"B1" if steps == 2 else b"B0",
+            terminated=b"B1" if steps == 2 and WHAT != "never" else b"B0",
             truncated=b"N" if WHAT == "truncated" else b"B0",
         )
         if WHAT == "metrics":

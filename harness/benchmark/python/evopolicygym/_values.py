@@ -37,7 +37,62 @@ def _plainer(value, depth=0):
     return value
 
 
+# --- Maps of strings to plain scalars, as observations and metrics often are ---
+
+
+class _Keys:
+    """What the bytes of a map with these keys share: its head and keys, and the order of the keys where that differs."""
+
+    __slots__ = ("head", "starts", "order")
+
+    def __init__(self, keys):
+        ordered = sorted(keys)
+        self.head = b"M" + _length(len(keys))
+        self.starts = [(name, key(name)) for name in ordered]
+        self.order = None if ordered == list(keys) else encode(([list(keys)], b"\0"))
+
+
+_known_keys = {}  # by the keys as they stand; None for those with none or with another key than a str
+_KNOWN_MOST = 1000
+
+
+def _keys_of(value):
+    keys = tuple(value)
+    if keys not in _known_keys:
+        if len(_known_keys) >= _KNOWN_MOST:
+            _known_keys.clear()
+        plain = keys and len(keys) <= 64 and all(type(name) is str and name.isprintable() for name in keys)
+        _known_keys[keys] = _Keys(keys) if plain else None
+    return _known_keys[keys]
+
+
+def _flat_bytes(value, keys):
+    """The bytes of such a map; None when a value is of another kind, or out of bounds."""
+    parts = [keys.head]
+    for name, start in keys.starts:
+        item = value[name]
+        kind = type(item)
+        if kind is float and item - item == 0.0:
+            parts += start, b"F", _double(item)
+        elif kind is int and 0 <= item < 256:
+            parts += start, encode(item)
+        elif kind is bool:
+            parts += start, b"B1" if item else b"B0"
+        elif item is None:
+            parts += start, b"N"
+        elif kind is str and len(item) < 256 and item.isascii():
+            parts += start, b"S", _length(len(item)), item.encode()
+        else:
+            return None
+    return b"".join(parts)
+
+
 def _encode(value, *limits):
+    if type(value) is dict:
+        keys = _keys_of(value)
+        flat = keys and _flat_bytes(value, keys)
+        if flat:
+            return flat
     try:
         return encode(value, *limits)
     except TypeError:
@@ -102,6 +157,8 @@ def _collect(value, table, found):
         items = value
     else:
         items = ()
+    if _PLAIN.issuperset(map(type, items)):
+        return differs
     for item in items:
         if type(item) not in _PLAIN:
             differs |= _collect(item, table, found)
@@ -160,13 +217,21 @@ def with_key_orders(value, orders):
     return value
 
 
+_MARKED = b"U" + _length(5) + encode(_MARK)
+
+
 def private_bytes(value, name, observation=None, initial=None):
     """The bytes of a scenario or metrics, with orders: its own, and those of the observations that go with it."""
-    data = trusted_bytes(value, name)
-    own = orders_of(value)
+    keys = _keys_of(value) if type(value) is dict else None
+    data = _flat_bytes(value, keys) if keys else None
+    if data:
+        own = keys.order
+    else:
+        data, own = trusted_bytes(value, name), orders_of(value)
+        own = own and trusted_bytes(own, name)
     if own is observation is initial is None and not (type(value) is tuple and value[:1] == (_MARK,)):
         return data
-    return trusted_bytes((_MARK, value, own, observation, initial), name)
+    return b"".join((_MARKED, data, own or b"N", trusted_bytes(observation, name), trusted_bytes(initial, name)))
 
 
 def private_value(value):

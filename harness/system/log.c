@@ -1,4 +1,4 @@
-#include "guest/log.h"
+#include "system/log.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "guest/log.h"
+#include "system/log.h"
 #include "support/support.h"
 
 static void check(const epg_log *log, const char *all, size_t size, size_t half)

@@ -1,6 +1,6 @@
-/* A Policy's output: the first and the last of it are kept, what lies between is counted. */
-#ifndef EPG_GUEST_LOG_H
-#define EPG_GUEST_LOG_H
+/* The output of a process: the first and the last of it are kept, what lies between is counted. */
+#ifndef EPG_SYSTEM_LOG_H
+#define EPG_SYSTEM_LOG_H
 
 #include "base/buffer.h"
 
