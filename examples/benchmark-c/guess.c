@@ -1,14 +1,11 @@
-/* A Benchmark of one's own: guess an int from 0 to 99 in at most 10 guesses, told whether it is higher or lower.
- *
- *     cc -shared -fPIC -I include examples/benchmark-c/guess.c -o guess.so
- *     evopolicygym benchmark check lib:./guess.so */
+/* A Benchmark of one's own, built with `cc -shared -fPIC -I include examples/benchmark-c/guess.c -o guess.so`, to be
+ * tried with `evopolicygym benchmark check lib:./guess.so`. */
 #include <evopolicygym/benchmark.h>
 
+static const evo_host *evo;
 typedef struct game {
     int64_t secret, guesses;
 } game;
-
-static const evo_host *evo;
 
 static int spec(void *benchmark, evo_spec *out, evo_error *error)
 {
@@ -42,11 +39,8 @@ static int step(void *environment, evo_value action, evo_step *out, evo_error *e
     (void)error;
     game *self = environment;
     int64_t guess = 0;
-    if (!evo->get_integer(action, &guess) || guess < 0 || guess > 99) {
-        out->invalid_action = true;
-        return 0;
-    }
-    out->reward = guess == self->secret ? 1.0 : 0.0;
+    out->invalid_action = !evo->get_integer(action, &guess) || guess < 0 || guess > 99;
+    out->reward = guess == self->secret;
     out->terminated = guess == self->secret || ++self->guesses == 10;
     evo->text(out->observation, guess < self->secret ? "higher" : guess > self->secret ? "lower" : "right");
     return 0;
@@ -54,9 +48,9 @@ static int step(void *environment, evo_value action, evo_step *out, evo_error *e
 
 const evo_benchmark *evopolicygym_benchmark_entry(const evo_host *host)
 {
-    static const evo_benchmark table = {EVOPOLICYGYM_BENCHMARK_ABI,
-                                        sizeof table,
-                                        sizeof(game),
+    static const evo_benchmark table = {.abi = EVOPOLICYGYM_BENCHMARK_ABI,
+                                        .size = sizeof table,
+                                        .environment_size = sizeof(game),
                                         .spec = spec,
                                         .make = make,
                                         .reset = reset,

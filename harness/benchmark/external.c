@@ -23,8 +23,10 @@ static const int64_t kill_limit = 10 * EPG_SECOND;
 
 epg_code epg_external_fails(epg_external *self, const char *call, const char *why, epg_error *err)
 {
+    bool mute = !self->heard && epg_starts_with(self->name, "cmd:");
     epg_external_show_output(self, FAULT_LINES);
-    return epg_fail(err, EPG_ERR_BENCHMARK, "%s: %s failed: %s", self->name, call, why);
+    return epg_fail(err, EPG_ERR_BENCHMARK, "%s: %s failed: %s%s", self->name, call, why,
+                    mute ? "; it must speak the protocol of docs/benchmark-protocol.md" : "");
 }
 
 epg_code epg_external_breaks(epg_external *self, const char *call, const char *why, epg_error *err)
@@ -142,6 +144,7 @@ epg_code epg_external_hear(epg_external *self, const char *call, int64_t deadlin
         EPG_AUTO_FREE char *why = epg_format("it sent a frame that is no canonical value: %s", cause.text);
         return epg_external_breaks(self, call, why, err);
     }
+    self->heard = true;
     if (got.type == EPG_TELL_FAULT) {
         return told_fault(self, got.body, call, err);
     }

@@ -43,7 +43,8 @@ typedef struct epg_external {
     epg_cgroup group; /* its memory's, where there is a limit and groups can be had */
     int output;       /* where its stdout and stderr come out; -1 when that is over */
     epg_log log;
-    bool dead; /* it was killed, or ended: nothing more is asked */
+    bool heard; /* it answered, once */
+    bool dead;  /* it was killed, or ended: nothing more is asked */
 } epg_external;
 
 /* A fault of the Benchmark that leaves the protocol in step. */

@@ -267,7 +267,8 @@ static void destroy(epg_benchmark *benchmark)
 static epg_code load(library *self, const char *path, const evo_benchmark **out, epg_error *err)
 {
     if (access(path, R_OK) != 0) {
-        return epg_fail(err, EPG_ERR_USAGE, "there is no library %s that can be read", path);
+        return epg_fail(err, EPG_ERR_USAGE,
+                        "there is no library %s that can be read: name the path of one, as in lib:./mine.so", path);
     }
     self->handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (self->handle == NULL) {
@@ -340,7 +341,9 @@ epg_code epg_library_open(const char *text, const char *root, epg_benchmark **ou
         return epg_fail(err, EPG_ERR_USAGE, "lib: needs the path of a shared library, as in lib:./mine.so");
     }
     /* Always with a slash: a bare name would be looked for among the system's libraries. */
-    EPG_AUTO_FREE char *path = name[0] == '/' ? epg_strdup(name) : epg_format("%s/%s", root == NULL ? "." : root, name);
+    EPG_AUTO_FREE char *path = root != NULL && name[0] != '/' ? epg_format("%s/%s", root, name)
+                               : strchr(name, '/') != NULL    ? epg_strdup(name)
+                                                              : epg_format("./%s", name);
     library *self = epg_alloc(sizeof *self);
     self->base.vtable = &vtable;
     self->name = epg_format("lib:%s", name);

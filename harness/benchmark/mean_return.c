@@ -30,11 +30,13 @@ typedef struct report {
     double *returns; /* of the completed Episodes */
     size_t completed;
     double sum;
+    long double wide_sum; /* the same where a double would be over its range */
     end_count ends[ENDS_MAX];
     size_t end_kinds;
     uint64_t steps;
     uint64_t action_counts[EPG_ACTIONS_COUNTED];
-    double action_sum, action_low, action_high;
+    long double action_sum;
+    double action_low, action_high;
     epg_buffer listed; /* the maps of the listed Episodes */
     epg_buffer trace;
     tail tail;
@@ -188,11 +190,11 @@ static void list_episode(report *self, const epg_record_head *head, const char *
 static void finish_episode(report *self, const epg_record_head *head, const char *end, epg_span observation)
 {
     bool failed = head->failure != EPG_POLICY_OK;
-    if (failed) {
-        self->sum += self->rule->failed_return;
-    } else {
-        self->returns[self->completed++] = head->reward;
-        self->sum += head->reward;
+    double counted = failed ? self->rule->failed_return : head->reward;
+    self->sum += counted;
+    self->wide_sum += counted;
+    if (!failed) {
+        self->returns[self->completed++] = counted;
     }
     count_end(self, end);
     if (self->index < EPISODES_LISTED) {
@@ -256,7 +258,8 @@ static double quantile(const report *self, double part)
     double at = part * (double)(self->completed - 1);
     size_t below = (size_t)at;
     size_t above = below + 1 < self->completed ? below + 1 : below;
-    return self->returns[below] + (at - (double)below) * (self->returns[above] - self->returns[below]);
+    long double low = self->returns[below];
+    return (double)(low + (at - (double)below) * (self->returns[above] - low));
 }
 
 static void put_float_member(epg_buffer *out, const char *key, double value)
@@ -276,9 +279,10 @@ static void put_distribution(report *self, epg_buffer *out)
     for (size_t i = 0; i < self->completed; i++) {
         mean += self->returns[i] / (double)self->completed;
     }
-    double square = 0.0;
+    long double square = 0.0L;
     for (size_t i = 0; i < self->completed; i++) {
-        square += (self->returns[i] - mean) * (self->returns[i] - mean) / (double)self->completed;
+        long double distance = (long double)self->returns[i] - mean;
+        square += distance * distance / (long double)self->completed;
     }
     epg_value_put_map(out, 7);
     put_float_member(out, "maximum", self->returns[self->completed - 1]);
@@ -287,7 +291,7 @@ static void put_distribution(report *self, epg_buffer *out)
     put_float_member(out, "minimum", self->returns[0]);
     put_float_member(out, "percentile_25", quantile(self, 0.25));
     put_float_member(out, "percentile_75", quantile(self, 0.75));
-    put_float_member(out, "standard_deviation", sqrt(square));
+    put_float_member(out, "standard_deviation", (double)sqrtl(square));
 }
 
 static void put_actions(const report *self, epg_buffer *out)
@@ -304,7 +308,7 @@ static void put_actions(const report *self, epg_buffer *out)
     } else {
         epg_value_put_map(out, 3);
         put_float_member(out, "maximum", self->action_high);
-        put_float_member(out, "mean", self->action_sum / (double)self->steps);
+        put_float_member(out, "mean", (double)(self->action_sum / (long double)self->steps));
         put_float_member(out, "minimum", self->action_low);
     }
 }
@@ -367,7 +371,8 @@ epg_code epg_mean_return_feedback(const epg_mean_return *rule, const epg_records
     if (self.index != records->count) {
         return epg_fail(err, EPG_ERR_BENCHMARK, "feedback: there are fewer records than were announced");
     }
-    epg_feedback feedback = {.score = self.sum / (double)self.index};
+    epg_feedback feedback = {.score = isfinite(self.sum) ? self.sum / (double)self.index
+                                                         : (double)(self.wide_sum / (long double)self.index)};
     put_content(&self, &feedback.content);
     epg_artifact *trace = epg_feedback_add(&feedback, "trace.jsonl", "application/x-ndjson", false);
     trace->content = self.trace;

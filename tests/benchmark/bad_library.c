@@ -1,5 +1,5 @@
 /* A Benchmark that is wrong in the way that its parameter names; "none" in no way. Built by test_check.sh; with -DABI=2
- * for another ABI. */
+ * for another ABI, with -DHUGE_REWARDS for rewards whose sum is over a double's range, scored by the Host. */
 #include <evopolicygym/benchmark.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -99,6 +99,9 @@ static int step(void *environment, evo_value action, evo_step *out, evo_error *e
         observe(environment, out->observation);
         out->terminated = number == 3;
         out->truncated = true;
+#ifdef HUGE_REWARDS
+        out->reward = number == 3 ? -1.7e308 : 1.7e308;
+#endif
     }
     return 0;
 }
@@ -144,7 +147,9 @@ const evo_benchmark *evopolicygym_benchmark_entry(const evo_host *host)
         .make = make,
         .reset = reset,
         .step = step,
+#ifndef HUGE_REWARDS
         .feedback = feedback,
+#endif
     };
     evo = host;
     return &table;

@@ -109,9 +109,19 @@ expect 2 'built for Benchmark ABI 2, this Host speaks 1' benchmark check "lib:$s
 expect 2 'is no Benchmark' benchmark check "lib:$scratch/other.so"
 expect 2 "can't be loaded" benchmark check "lib:$scratch/other.c"
 expect 2 'no library' benchmark check "lib:$scratch/missing.so"
+expect 2 'no library \./missing.so' benchmark check lib:./missing.so
+expect 2 'no library \./missing.so' benchmark check lib:missing.so
 expect 2 'needs the path' benchmark check lib:
 
 expect 0 '0 faults' benchmark check "lib:$scratch/bad.so?none"
+# Rewards whose sum and spread no double holds have a mean all the same.
+build -DHUGE_REWARDS "$EPG_SOURCE/tests/benchmark/bad_library.c" -o "$scratch/huge.so"
+expect 0 '0 faults' benchmark check "lib:$scratch/huge.so?none"
+mkdir "$scratch/one"
+printf 'class P:\n    def act(self, o):\n        return 1\ndef make_policy(c):\n    return P()\n' >"$scratch/one/policy.py"
+expect 0 '"score": 1.7e\+?308' evaluate "$scratch/one" -b "lib:$scratch/huge.so?none" -n 3 --execution process \
+    --allow-unsafe-process --json
+[ "$(wc -l <"$EPG_SOURCE/examples/benchmark-c/guess.c")" -le 60 ] || fail 'the example in C is no longer short'
 while read -r fault pattern; do
     expect 1 "$pattern" benchmark check "lib:$scratch/bad.so?$fault"
 done <<'FAULTS'

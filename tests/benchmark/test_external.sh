@@ -193,7 +193,11 @@ SCRIPT
 chmod +x "$work/not-speaking"
 evaluate good "cmd:$work/not-speaking" -n 1
 [ $? -eq 3 ] || fail 'a program that does not speak frames'
-grep -q 'spec failed' "$work/err" || fail "a program that does not speak frames: $(cat "$work/err")"
+grep -q 'spec failed.*docs/benchmark-protocol.md' "$work/err" ||
+    fail "a program that does not speak frames: $(cat "$work/err")"
+evaluate good cmd:true -n 1
+grep -q 'cmd:true: spec failed: .*exit code 0; it must speak .*docs/benchmark-protocol.md' "$work/err" ||
+    fail "true: $(cat "$work/err")"
 
 # --- baselines ---
 baseline() { # CODE PATTERN ARGUMENTS...
