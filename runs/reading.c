@@ -27,6 +27,10 @@ void epg_reading_free(epg_reading *reading)
 {
     epg_history_free(&reading->history);
     epg_close_cleanup(&reading->run);
+    if (reading->store != NULL) {
+        epg_store_close(*reading->store);
+    }
+    free((void *)reading->store);
     free(reading->path);
     *reading = (epg_reading){.run = -1};
 }
@@ -36,6 +40,7 @@ epg_code epg_reading_open(const char *path, epg_reading_depth depth, epg_reading
     EPG_CLEANUP(epg_reading_free) epg_reading reading = {.run = -1};
     EPG_TRY(epg_run_directory_open(path, &reading.run, err));
     reading.path = epg_strdup(path);
+    reading.store = (epg_store **)epg_alloc(sizeof(epg_store *));
     reading.locked = is_locked(reading.run);
     epg_code code = depth == EPG_READ_EPISODES ? epg_history_read(reading.run, &reading.history, err)
                                                : epg_history_skim(reading.run, &reading.history, err);
@@ -124,16 +129,18 @@ epg_code epg_reading_find(const epg_reading *reading, const char *word, uint64_t
 
 /* --- Programs --- */
 
-/* *out NULL: the Run has no git history. */
+/* *out NULL: the Run has no git history. Borrowed from the reading. */
 static epg_code open_store(const epg_reading *reading, epg_store **out, epg_error *err)
 {
     struct stat info;
-    *out = NULL;
-    if (fstatat(reading->run, "history.git", &info, AT_SYMLINK_NOFOLLOW) != 0) {
+    *out = *reading->store;
+    if (*out != NULL || fstatat(reading->run, "history.git", &info, AT_SYMLINK_NOFOLLOW) != 0) {
         return EPG_OK;
     }
     EPG_AUTO_FREE char *path = epg_format("%s/history.git", reading->path);
-    return epg_store_open(path, out, err);
+    EPG_TRY(epg_store_open(path, reading->store, err));
+    *out = *reading->store;
+    return EPG_OK;
 }
 
 static void close_store(epg_store **store)
@@ -157,7 +164,7 @@ static epg_code capture_copy(const epg_reading *reading, const char *name, epg_p
 epg_code epg_reading_program(const epg_reading *reading, uint64_t number, epg_program *out, epg_error *err)
 {
     char name[EPG_SUBMISSION_ID_TEXT];
-    epg_store *store EPG_CLEANUP(close_store) = NULL;
+    epg_store *store = NULL;
     EPG_CLEANUP(epg_program_free) epg_program program = {0};
     epg_reading_name(number, name);
     EPG_TRY(open_store(reading, &store, err));
@@ -197,7 +204,7 @@ epg_code epg_reading_diff(const epg_reading *reading, uint64_t from, uint64_t to
 {
     char a[EPG_SUBMISSION_ID_TEXT];
     char b[EPG_SUBMISSION_ID_TEXT];
-    epg_store *store EPG_CLEANUP(close_store) = NULL;
+    epg_store *store = NULL;
     epg_reading_name(from, a);
     epg_reading_name(to, b);
     EPG_TRY(open_store(reading, &store, err));

@@ -4,6 +4,7 @@
 #ifndef EPG_RUNS_READING_H
 #define EPG_RUNS_READING_H
 
+#include "programs/store.h"
 #include "runs/history.h"
 
 typedef struct epg_reading {
@@ -11,6 +12,7 @@ typedef struct epg_reading {
     int run;
     bool locked; /* a Host holds it now */
     epg_history history;
+    epg_store **store; /* the git history, opened when a Program is first asked for, since that costs; own use */
 } epg_reading;
 
 typedef enum epg_reading_depth {

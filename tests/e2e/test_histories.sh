@@ -280,6 +280,25 @@ assert len(failed) == 1 and failed[0]["source"] == "system" and failed[0]["extra
 assert [s["step_id"] for s in steps] == list(range(1, len(steps) + 1))
 assert sum("submission_id" in s.get("extra", {}) for s in steps) == 3
 P
+check 'export: as the format has it' python3 - "$work/steps.json" "$work/export.json" <<'P'
+import json, re, sys
+# The members of ATIF-v1.4 (its RFC), and what only a step of the agent may have.
+agents = {"model_name", "reasoning_effort", "reasoning_content", "tool_calls", "metrics"}
+everyones = {"step_id", "timestamp", "source", "message", "observation", "extra"}
+for path in sys.argv[1:]:
+    document = json.load(open(path))
+    assert set(document) <= {"schema_version", "session_id", "agent", "steps", "notes", "final_metrics", "extra"}, set(document)
+    assert set(document["agent"]) <= {"name", "version", "model_name", "tool_definitions", "extra"}
+    assert set(document["final_metrics"]) <= {"total_prompt_tokens", "total_completion_tokens", "total_cached_tokens", "total_cost_usd", "total_steps", "extra"}
+    for step in document["steps"]:
+        assert set(step) <= everyones | (agents if step["source"] == "agent" else set()), step
+        assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", step.get("timestamp", "2026-01-01T00:00:00Z"))
+        calls = [c["tool_call_id"] for c in step.get("tool_calls", [])]
+        assert len(calls) == len(set(calls)) and all(isinstance(c["arguments"], dict) and c["function_name"] for c in step.get("tool_calls", []))
+        for result in step.get("observation", {}).get("results", []):
+            assert set(result) <= {"source_call_id", "content", "subagent_trajectory_ref"} and result.get("source_call_id", calls[:1] and calls[0]) in calls + [[]], step
+        assert set(step.get("metrics", {})) <= {"prompt_tokens", "completion_tokens", "cached_tokens", "cost_usd", "prompt_token_ids", "completion_token_ids", "logprobs", "extra"}
+P
 mv "$work/steps/agent/transcript.jsonl" "$work/steps/agent/elsewhere"
 ln -s elsewhere "$work/steps/agent/transcript.jsonl"
 check 'export: a transcript that is a link is not read' sh -c "! '$epg' export '$work/steps' >/dev/null 2>'$work/link.err' && grep -q 'transcript.jsonl can.t be read' '$work/link.err'"
