@@ -30,7 +30,7 @@ static const char usage[] =
     "Ctrl-C ends a Run early; 'evopolicygym resume RUN' goes on with it.";
 static const char examples[] = "  # An agent CLI that is installed and logged in; 'agent list' tells which are.\n"
                                "  evopolicygym run out/first -b cartpole -p programs/examples/cartpole \\\n"
-                               "      --agent codex --model MODEL --episode-budget 200\n\n"
+                               "      --agent NAME --model MODEL --episode-budget 200\n\n"
                                "  # A command of your own, and the result measured: the three best submissions\n"
                                "  # that it names are validated, and the winner is assessed on unseen Episodes.\n"
                                "  evopolicygym run out/second -b cartpole -p programs/examples/cartpole \\\n"
