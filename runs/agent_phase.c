@@ -325,7 +325,7 @@ static epg_code agent_life(epg_run_state *self, epg_error *err)
                       epg_field_text("initial_program_digest", self->request->initial->digest)));
     EPG_TRY(epg_ledger_sync(self->ledger, err));
     epg_progress_line(&self->progress, "agent_started",
-                      "the Agent works; what it says goes to agent/stdout.log and agent/stderr.log");
+                      "the Agent works (its output: agent/stdout.log, agent/stderr.log)");
     epg_code code = serve_agent(self, err);
     return code == EPG_OK ? end_agent(self, err) : code;
 }

@@ -9,8 +9,9 @@ mkdir "$work/a place" && cd "$work/a place" || exit 1
 for seed in 0 1; do
     "$EPG_BIN/evopolicygym" run "run $seed" --benchmark cartpole --program "$EPG_SOURCE/programs/examples/cartpole" \
         --episode-budget 60 --validation-episodes 20 --max-candidates 3 --assessment-episodes 50 --seed $seed \
-        --execution process --allow-unsafe-process --json \
+        --execution process --allow-unsafe-process --progress plain --json \
         -- python3 "$EPG_SOURCE/agents/demo/demo_agent.py" >outcome.json 2>said || { cat said; exit 1; }
+    cp said "said-$seed"
     python3 - "run $seed" <<'P' || exit 1
 import json, sys
 from pathlib import Path
@@ -32,6 +33,22 @@ wrong = [what for what, holds in checks.items() if not holds]
 sys.exit("\n".join(["not so:"] + wrong) if wrong else 0)
 P
 done
+
+# The session that the README shows is this one, but for the times.
+python3 - <<'P' || exit 1
+import os, re, sys
+from pathlib import Path
+clock = re.compile(r"^ *[0-9.]+ (ms|s)  ")
+shown = re.search(r"\$ build/release/evopolicygym run out/first.*?\nRun out/first", Path(os.environ["EPG_SOURCE"], "README.md").read_text(), re.S)
+lines = [clock.sub("", line) for line in shown.group().splitlines() if clock.match(line) or line.startswith(" " * 12)]
+said = [clock.sub("", line) for line in Path("said-0").read_text().splitlines()]
+at = 0
+for line in lines:
+    if line not in said[at:]:
+        sys.exit("not so: the README's session is real: %r was not told" % line)
+    at = said.index(line, at) + 1
+sys.exit(0 if len(lines) >= 8 else "the README shows no session")
+P
 
 # A Benchmark that it can't play: it says so, submits nothing, and the Run tells the truth.
 "$EPG_BIN/evopolicygym" run taxi --benchmark taxi --program "$EPG_SOURCE/programs/examples/cartpole" \
