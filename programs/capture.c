@@ -97,6 +97,11 @@ static epg_code changed(epg_error *err, const capture *self, const char *path)
     return refuse(err, EPG_ERR_CHANGED, self, path, "changed while it was captured; submit when nothing writes to it");
 }
 
+bool epg_capture_excludes(const char *name, bool is_directory)
+{
+    return is_directory ? strcmp(name, ".git") == 0 || strcmp(name, "__pycache__") == 0 : epg_ends_with(name, ".pyc");
+}
+
 /* Tells what an entry is to a snapshot. Excluded names obey the rules for names and kinds like any other. */
 static epg_code classify(const capture *self, const epg_tree_entry *entry, kind *out, epg_error *err)
 {
@@ -109,14 +114,13 @@ static epg_code classify(const capture *self, const epg_tree_entry *entry, kind 
         return refuse(err, EPG_ERR_INVALID, self, entry->path, "is a symbolic link; put the file itself there");
     }
     if (S_ISDIR(entry->info.st_mode)) {
-        bool excluded = strcmp(entry->name, ".git") == 0 || strcmp(entry->name, "__pycache__") == 0;
-        *out = excluded ? KIND_EXCLUDED : KIND_DIRECTORY;
+        *out = epg_capture_excludes(entry->name, true) ? KIND_EXCLUDED : KIND_DIRECTORY;
         return EPG_OK;
     }
     if (!S_ISREG(entry->info.st_mode)) {
         return refuse(err, EPG_ERR_INVALID, self, entry->path, "is neither a regular file nor a directory");
     }
-    *out = epg_ends_with(entry->name, ".pyc") ? KIND_EXCLUDED : KIND_FILE;
+    *out = epg_capture_excludes(entry->name, false) ? KIND_EXCLUDED : KIND_FILE;
     return EPG_OK;
 }
 

@@ -30,6 +30,9 @@ epg_code epg_capture_open(const char *path, const char *what, int *out, epg_erro
  * broken ("is not valid UTF-8"), NULL when none is. */
 const char *epg_capture_name_fault(const char *name, size_t size);
 
+/* What a capture passes over: ".git" and "__pycache__" directories, "*.pyc" files. */
+bool epg_capture_excludes(const char *name, bool is_directory);
+
 /* epg_program_materialise with another mode for executable files. */
 epg_code epg_capture_write(const epg_program *program, int directory, unsigned file_mode, unsigned executable_mode,
                            unsigned directory_mode, bool sync, epg_error *err);

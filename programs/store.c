@@ -126,11 +126,26 @@ static const char *const directories[] = {"objects",    "objects/info", "objects
 static const struct {
     const char *name;
     const char *content;
-} files[] = {
+} files[EPG_STORE_FIXED] = {
     {"HEAD", "ref: " EPG_STORE_MAIN "\n"},
     {"config", "[core]\n\tbare = true\n\trepositoryformatversion = 0\n\tfilemode = true\n"},
     {"description", "The Programs of one EvoPolicyGym Run, one commit a submission\n"},
 };
+
+const char *epg_store_fixed_name(size_t i)
+{
+    return files[i].name;
+}
+
+const char *epg_store_fixed_content(const char *path)
+{
+    for (size_t i = 0; i < EPG_COUNT(files); i++) {
+        if (strcmp(files[i].name, path) == 0) {
+            return files[i].content;
+        }
+    }
+    return NULL;
+}
 
 /* An empty repository at `path`, all of it synced but its name. */
 static epg_code initialise(const char *path, epg_error *err)

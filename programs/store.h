@@ -29,6 +29,9 @@ void epg_store_close(epg_store *store); /* NULL is nothing */
  * crash); with another digest EXISTS. */
 epg_code epg_store_commit(epg_store *store, const epg_program *program, const char *name, const char *subject,
                           const char *trailers, int64_t time_unix_seconds, char id[EPG_OBJECT_ID_TEXT], epg_error *err);
+/* Removes what a writer that died has left on its way: temporary files and locks. For the one writer, when it begins.
+ */
+epg_code epg_store_recover(epg_store *store, epg_error *err);
 /* Takes the newest snapshot back: one that a crash left behind before its submission was charged. INVALID when `name`
  * is not the newest; success when there is no such tag. */
 epg_code epg_store_drop(epg_store *store, const char *name, epg_error *err);
@@ -67,5 +70,19 @@ epg_code epg_store_diff(epg_store *store, const char *from, const char *to, epg_
 /* Keeps a growing store fast: writes notes, joins small packs and packs refs when there are many, else does nothing.
  * To be called after each commit or so; the work a call is bounded. */
 epg_code epg_store_maintain(epg_store *store, epg_error *err);
+
+/* Looks at the whole repository as at one that somebody may have been at, and calls `fault` for each thing that does
+ * not fit: a file or reference that the store does not make, a pack, an index or a reference that is not as it was
+ * written, an object that is missing or altered among all that main and the notes reach. Paths are from the repository.
+ * Whether a snapshot is the one that the record names is for the caller to see (load). */
+typedef struct epg_store_check {
+    bool (*known)(void *context, const char *tag); /* whether there should be such a tag */
+    void (*fault)(void *context, const char *path, const char *what);
+    void *context;
+    const char *newest; /* tag that main must name */
+    bool settled;       /* nobody was cut off writing: what is temporary must be gone, and main up with its tag */
+    bool foreign;       /* made in another way than this version's: its files are not looked at one by one */
+} epg_store_check;
+epg_code epg_store_check_all(epg_store *store, const epg_store_check *check, uint64_t *checks, epg_error *err);
 
 #endif

@@ -67,6 +67,13 @@ epg_code epg_store_replace_file(epg_store *store, const char *path, epg_span con
 /* store_packed.c: gathers the tags that are files of their own into packed-refs; takes one reference out of it. */
 epg_code epg_store_pack_refs(epg_store *store, epg_error *err);
 epg_code epg_store_unpack_ref(epg_store *store, const char *name, epg_error *err);
+/* Calls `visit` for each name in packed-refs; INVALID when it is not as git or the store writes it. */
+epg_code epg_store_each_packed(epg_store *store, void (*visit)(void *context, const char *name), void *context,
+                               epg_error *err);
+/* The files that never change ("HEAD", ...), and what such a file holds; NULL: it is none of these. */
+enum { EPG_STORE_FIXED = 3 };
+const char *epg_store_fixed_name(size_t i);
+const char *epg_store_fixed_content(const char *path);
 epg_code epg_store_get_tag(epg_store *store, const char *name, git_oid *out, epg_error *err);
 epg_code epg_store_check_name(const char *name, epg_error *err);
 

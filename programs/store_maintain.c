@@ -171,3 +171,80 @@ epg_code epg_store_maintain(epg_store *store, epg_error *err)
     EPG_TRY(each_name(tags, count_name, &loose, err));
     return loose < MANY_REFS ? EPG_OK : epg_store_pack_refs(store, err);
 }
+
+typedef struct removal {
+    bool any;
+    int why; /* of the last that failed; 0: none did */
+} removal;
+
+static void remove_left(void *context, int directory, const char *name)
+{
+    removal *self = context;
+    if (epg_ends_with(name, ".lock") || epg_starts_with(name, "tmp_")) {
+        self->any = true;
+        self->why = epg_io_unlink(directory, name, 0) != 0 ? errno : self->why;
+    }
+}
+
+/* A pack whose index never came: its writer died in between, and nothing rests on it. */
+static void note_unindexed(void *context, int directory, const char *name)
+{
+    char **found = context;
+    EPG_AUTO_FREE char *index =
+        epg_ends_with(name, ".pack") ? epg_format("%.*s.idx", (int)strlen(name) - 5, name) : NULL;
+    if (index != NULL && faccessat(directory, index, F_OK, AT_SYMLINK_NOFOLLOW) != 0) {
+        free(*found);
+        *found = epg_strdup(name);
+    }
+}
+
+static bool any_tag(void *context, const char *tag)
+{
+    (void)context;
+    (void)tag;
+    return true;
+}
+
+static void count_fault(void *context, const char *path, const char *what)
+{
+    (void)path;
+    (void)what;
+    ++*(size_t *)context;
+}
+
+/* It goes only when nothing is missing without it: an index that somebody took away can be made again. */
+static epg_code remove_unindexed(epg_store *store, epg_error *err)
+{
+    EPG_AUTO_FREE char *name = NULL;
+    size_t faults = 0;
+    uint64_t checks = 0;
+    epg_store_check check = {
+        .known = any_tag, .fault = count_fault, .context = &faults, .newest = "initial", .foreign = true};
+    EPG_TRY(each_name(store->packs, note_unindexed, &name, err));
+    if (name == NULL) {
+        return EPG_OK;
+    }
+    EPG_TRY(epg_store_check_all(store, &check, &checks, err));
+    if (faults == 0 && epg_io_unlink(store->packs, name, 0) != 0) {
+        return epg_fail_errno(err, errno, "can't remove %s from the history", name);
+    }
+    return epg_dir_sync(store->packs, err);
+}
+
+epg_code epg_store_recover(epg_store *store, epg_error *err)
+{
+    static const char *const places[] = {".", "objects/pack", "refs/heads", "refs/notes", "refs/tags"};
+    for (size_t i = 0; i < EPG_COUNT(places); i++) {
+        EPG_AUTO_CLOSE int place = -1;
+        removal left = {.any = false};
+        EPG_TRY(epg_dir_open_beneath(store->directory, places[i], &place, err));
+        EPG_TRY(each_name(place, remove_left, &left, err));
+        if (left.why != 0) {
+            return epg_fail_errno(err, left.why, "can't remove what a dead writer left in the history");
+        }
+        if (left.any) {
+            EPG_TRY(epg_dir_sync(place, err));
+        }
+    }
+    return remove_unindexed(store, err);
+}

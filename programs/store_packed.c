@@ -16,6 +16,8 @@
 enum { PACKED_MAX = 1024 * 1024 * 1024, LOOSE_MAX = 1024, ID_DIGITS = EPG_OBJECT_ID_TEXT - 1 };
 
 static const char packed_file[] = "packed-refs";
+/* Ours, and that of a user's `git pack-refs`. */
+static const char *const headers[] = {"# pack-refs with: sorted \n", "# pack-refs with: peeled fully-peeled sorted \n"};
 
 /* One reference: its line, with those that belong to it. */
 typedef struct packed_ref {
@@ -98,7 +100,7 @@ static epg_code write_packed(epg_store *store, packed_refs *refs, epg_error *err
     if (refs->count > 1) {
         qsort(refs->refs, refs->count, sizeof *refs->refs, by_name);
     }
-    (void)epg_buffer_text(&text, "# pack-refs with: sorted \n");
+    (void)epg_buffer_text(&text, headers[0]);
     for (size_t i = 0; i < refs->count; i++) {
         (void)epg_buffer_text(&text, refs->refs[i].lines);
     }
@@ -188,6 +190,26 @@ epg_code epg_store_unpack_ref(epg_store *store, const char *name, epg_error *err
             packed.refs[i] = packed.refs[--packed.count];
             return write_packed(store, &packed, err);
         }
+    }
+    return EPG_OK;
+}
+
+epg_code epg_store_each_packed(epg_store *store, void (*visit)(void *context, const char *name), void *context,
+                               epg_error *err)
+{
+    EPG_AUTO_BUFFER text = {0};
+    EPG_CLEANUP(packed_refs_free) packed_refs packed = {0};
+    EPG_TRY(epg_file_read(store->directory, packed_file, PACKED_MAX, &text, err));
+    bool headed = false;
+    for (size_t i = 0; i < EPG_COUNT(headers); i++) {
+        headed = headed || epg_starts_with(epg_buffer_cstr(&text), headers[i]);
+    }
+    if (!headed || text.data[text.size - 1] != '\n') {
+        return epg_fail(err, EPG_ERR_INVALID, "is not as it was written");
+    }
+    EPG_TRY(read_packed(store, &packed, err));
+    for (size_t i = 0; i < packed.count; i++) {
+        visit(context, packed.refs[i].name);
     }
     return EPG_OK;
 }

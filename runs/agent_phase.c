@@ -388,7 +388,7 @@ static epg_code check_publications(epg_run_state *self, epg_error *err)
         const epg_submission *one = &session->submissions[i];
         if (one->state == EPG_SUBMISSION_PUBLISHED) {
             EPG_TRY(epg_publication_check(self->publisher, one->number, one->program_digest,
-                                          &epg_program_default_limits, NULL, &self->evidence, err));
+                                          &epg_program_default_limits, NULL, true, &self->evidence, err));
         }
     }
     epg_run_evidence_findings(self, &self->evidence, found);

@@ -106,7 +106,11 @@ epg_code epg_digests_write(int traces, int records, const char *name, const epg_
     epg_kept_records_open(&kept, records, name, result->episodes, result->count);
     EPG_TRY(gather(&kept.records, result, &file, err));
     EPG_AUTO_FREE char *file_name = epg_format("%s.digests", name);
-    return epg_file_write_atomic(traces, file_name, epg_buffer_span(&file), 0400, err);
+    epg_code code = epg_file_write_atomic(traces, file_name, epg_buffer_span(&file), 0400, err);
+    if (code != EPG_OK) { /* it may be there, though not durable */
+        (void)epg_io_unlink(traces, file_name, 0);
+    }
+    return code;
 }
 
 /* --- comparing --- */

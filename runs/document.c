@@ -271,6 +271,7 @@ static json_t *host_json(const epg_run_state *self, const epg_run_outcome *outco
                   (int)(self->request->agent_profile == EPG_PROFILE_PROCESS), "tampering",
                   findings_json(&self->evidence), "ledger", "events", (json_int_t)epg_ledger_count(self->ledger),
                   "head", head, "wall_seconds", (double)(epg_monotonic_ns() - self->began) / 1e9);
+    (void)json_object_set_new(host, "seal", json_string(EPG_RUN_UNSEALED));
     if (self->agent_box != NULL) {
         (void)json_object_set(host, "agent_execution", self->agent_box);
     }

@@ -1,5 +1,7 @@
 #include "runs/feedback.h"
 
+#include "base/text.h"
+
 void epg_feedback_hash(const epg_feedback *feedback, char (*hashes)[EPG_SHA256_HEX])
 {
     for (size_t i = 0; i < feedback->artifact_count; i++) {
@@ -89,4 +91,14 @@ void epg_latest_to_json(const epg_submission *submission, epg_buffer *out)
     epg_json_put_text(&json, "submission_id", id);
     epg_json_end(&json);
     epg_json_finish(&json);
+}
+
+void epg_submission_note(const epg_submission *submission, epg_buffer *out)
+{
+    char score[EPG_DOUBLE_TEXT];
+    EPG_AUTO_BUFFER selector = {0};
+    (void)epg_double_text(submission->score, score);
+    epg_selector_text(&submission->indices, &selector);
+    (void)epg_buffer_format(out, "Score: %s\nEpisodes: %s\nPolicy-Failures: %llu\n", score, epg_buffer_cstr(&selector),
+                            (unsigned long long)submission->policy_failures);
 }

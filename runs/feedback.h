@@ -12,5 +12,7 @@ void epg_feedback_hash(const epg_feedback *feedback, char (*hashes)[EPG_SHA256_H
 void epg_feedback_to_json(const epg_submission *submission, const epg_evaluation_result *result,
                           const char (*hashes)[EPG_SHA256_HEX], epg_buffer *out);
 void epg_latest_to_json(const epg_submission *submission, epg_buffer *out); /* of a published one */
+/* The note that its commit gets in the git history. */
+void epg_submission_note(const epg_submission *submission, epg_buffer *out);
 
 #endif

@@ -1,5 +1,6 @@
 /* The Run directory: made whole or not at all. It is built under a temporary name beside its place and renamed there,
  * so nobody ever sees half of one, and a name that is taken meanwhile is never touched. */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -7,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/text.h"
 #include "runs/records.h"
 #include "system/files.h"
 #include "system/io.h"
@@ -145,33 +147,90 @@ epg_code epg_run_directory_create(const char *path, const epg_program *initial, 
     return epg_dir_sync(parent, err);
 }
 
-static epg_code not_set_up(const char *path, epg_error *err)
+static bool is_directory(int dir, const char *name)
 {
-    return epg_fail(err, EPG_ERR_USAGE,
-                    "'%s' was not set up to its end: it holds no event; remove it and start the Run again", path);
+    struct stat info;
+    return fstatat(dir, name, &info, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(info.st_mode);
+}
+
+epg_directory_state epg_run_directory_state(int directory)
+{
+    struct stat info;
+    if (fstatat(directory, "events.jsonl", &info, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(info.st_mode)) {
+        return EPG_DIRECTORY_RUN;
+    }
+    if (fstatat(directory, "run.json", &info, AT_SYMLINK_NOFOLLOW) == 0 ||
+        is_directory(directory, "submissions/submission-000001")) {
+        return EPG_DIRECTORY_WITHOUT_EVENTS;
+    }
+    return is_directory(directory, "initial/program") && is_directory(directory, "workspace") ? EPG_DIRECTORY_UNFINISHED
+                                                                                              : EPG_DIRECTORY_OTHER;
 }
 
 epg_code epg_run_directory_open(const char *path, int *run, epg_error *err)
 {
-    struct stat info;
     EPG_AUTO_CLOSE int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0) {
         (void)epg_fail_errno(err, errno, "can't open the Run directory '%s'", path);
         return epg_fail_as(err, EPG_ERR_USAGE, "name a Run");
     }
-    bool begun = fstatat(fd, "events.jsonl", &info, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(info.st_mode);
-    if (!begun && fstatat(fd, "initial/program", &info, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(info.st_mode) &&
-        fstatat(fd, "workspace", &info, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(info.st_mode)) {
-        return not_set_up(path, err);
-    }
-    if (!begun) {
+    switch (epg_run_directory_state(fd)) {
+    case EPG_DIRECTORY_RUN:
+        break;
+    case EPG_DIRECTORY_UNFINISHED:
+        return epg_fail(err, EPG_ERR_USAGE,
+                        "'%s' was not set up to its end: it holds no event; remove it and start the Run again", path);
+    case EPG_DIRECTORY_WITHOUT_EVENTS:
+        return epg_fail(err, EPG_ERR_USAGE, "the record of '%s' is damaged: its events.jsonl is gone, or no file",
+                        path);
+    case EPG_DIRECTORY_OTHER:
         return epg_fail(err, EPG_ERR_USAGE, "'%s' is no Run directory: it has no events.jsonl", path);
     }
     *run = epg_take_fd(&fd);
     return EPG_OK;
 }
 
-void epg_run_directory_tidy(int run)
+static epg_code remove_temporaries(int directory, epg_error *err)
 {
-    (void)epg_tree_remove(run, "staging", 0, NULL);
+    int own = openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *listing = own >= 0 ? fdopendir(own) : NULL;
+    int why = 0;
+    bool any = false;
+    if (listing == NULL) {
+        why = errno;
+        epg_close_cleanup(&own);
+        return epg_fail_errno(err, why, "can't list the Run directory");
+    }
+    for (const struct dirent *entry = readdir(listing); entry != NULL; entry = readdir(listing)) {
+        if (epg_starts_with(entry->d_name, EPG_FILE_TEMPORARY)) {
+            any = true;
+            why = epg_io_unlink(directory, entry->d_name, 0) != 0 ? errno : why;
+        }
+    }
+    (void)closedir(listing);
+    if (why != 0) {
+        return epg_fail_errno(err, why, "can't remove what a dead Host left");
+    }
+    return any ? epg_dir_sync(directory, err) : EPG_OK;
+}
+
+epg_code epg_run_directory_recover(int run, epg_error *err)
+{
+    static const char *const places[] = {".", "agent", "assessment", "traces", "validation"};
+    for (size_t i = 0; i < EPG_COUNT(places); i++) {
+        EPG_AUTO_CLOSE int place = -1;
+        if (epg_dir_open(run, places[i], &place, NULL) == EPG_OK) {
+            EPG_TRY(remove_temporaries(place, err));
+        }
+    }
+    return EPG_OK;
+}
+
+epg_code epg_run_directory_tidy(int run, epg_error *err)
+{
+    static const char *const used[] = {"records", "staging"};
+    for (size_t i = 0; i < EPG_COUNT(used); i++) {
+        EPG_TRY(epg_tree_remove(run, used[i], 0, err));
+    }
+    return epg_dir_sync(run, err);
 }

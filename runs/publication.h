@@ -26,6 +26,7 @@ typedef struct epg_publisher epg_publisher;
 epg_code epg_publisher_open(int run, epg_publisher **out, epg_error *err);
 /* For checking alone: makes nothing, so it works on a read-only file system. */
 void epg_publisher_open_to_check(int run, epg_publisher **out);
+bool epg_publisher_checks(const epg_publisher *publisher); /* opened in that way */
 void epg_publisher_close(epg_publisher *publisher);
 
 /* Publishes the running or just evaluated submission: its Program, its Episodes and Feedback (`result`; its episodes
@@ -40,10 +41,11 @@ epg_code epg_publish_latest(epg_publisher *publisher, const epg_submission *subm
 const char *epg_publisher_feedback_sha256(const epg_publisher *publisher);
 
 /* Compares what is published with what the Host knows: the Host's copy of the Program against `program_digest`, its
- * feedback.json against `feedback_sha256` (NULL: not), its artifacts against the hashes in feedback.json, and the
- * Agent's copy against the Host's. Differences are noted as evidence; only the Host's own trouble is an error. */
+ * feedback.json against `feedback_sha256` (NULL: not), availability.json and the artifacts against what feedback.json
+ * says of them, and the Agent's copy against the Host's; a file that belongs to none of these is told too. `settled`:
+ * no Host was cut off while it evicted. Differences are noted as evidence; only the Host's own trouble is an error. */
 epg_code epg_publication_check(epg_publisher *publisher, uint64_t number, const char *program_digest,
-                               const epg_program_limits *limits, const char *feedback_sha256,
+                               const epg_program_limits *limits, const char *feedback_sha256, bool settled,
                                epg_evidence_list *evidence, epg_error *err);
 
 /* --- For retention --- */

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "programs/capture.h"
 #include "runs/publication.h"
 #include "system/files.h"
 #include "system/tree.h"
@@ -19,7 +20,8 @@ typedef struct known_file {
     char sha256[EPG_SHA256_HEX];
     off_t size;
     bool is_directory;
-    bool seen; /* in the Agent's copy */
+    bool belongs; /* is one that the Host publishes */
+    bool seen;    /* in the Agent's copy */
 } known_file;
 
 typedef struct comparison {
@@ -111,6 +113,20 @@ static epg_tree_step learn(void *context, const epg_tree_entry *entry, epg_code 
     return EPG_TREE_CONTINUE;
 }
 
+/* What a capture passes over was not submitted. */
+static epg_tree_step find_excluded(void *context, const epg_tree_entry *entry, epg_code *code, epg_error *err)
+{
+    const comparison *c = context;
+    (void)code;
+    (void)err;
+    if (epg_capture_excludes(entry->name, S_ISDIR(entry->info.st_mode))) {
+        EPG_AUTO_FREE char *path = epg_format("program/%s", entry->path);
+        note(c, path, "was added");
+        return EPG_TREE_SKIP;
+    }
+    return EPG_TREE_CONTINUE;
+}
+
 static void check_program(int host, const comparison *c, const char *digest, const epg_program_limits *limits)
 {
     EPG_AUTO_CLOSE int dir = -1;
@@ -123,11 +139,24 @@ static void check_program(int host, const comparison *c, const char *digest, con
         note(c, "program", err.text);
     } else if (strcmp(program.digest, digest) != 0) {
         note(c, "program", "does not have the digest of what was submitted");
+    } else {
+        (void)epg_tree_walk(dir, find_excluded, (void *)(uintptr_t)c, NULL);
     }
 }
 
-/* One artifact as feedback.json lists it. `evicted`: it may be gone. */
-static void check_artifact(const comparison *c, const json_t *entry, const epg_availability *availability)
+/* Whether availability.json lets a bulk artifact be gone. */
+static bool is_evicted(const epg_availability *availability, const char *name)
+{
+    for (size_t i = 0; i < availability->count; i++) {
+        if (strcmp(availability->items[i].name, name) == 0) {
+            return !availability->items[i].available;
+        }
+    }
+    return false;
+}
+
+/* One artifact as feedback.json lists it. */
+static void check_artifact(const comparison *c, const json_t *entry, const epg_availability *availability, bool settled)
 {
     const char *path = json_string_value(json_object_get(entry, "path"));
     const char *name = json_string_value(json_object_get(entry, "name"));
@@ -136,12 +165,14 @@ static void check_artifact(const comparison *c, const json_t *entry, const epg_a
         note(c, "feedback.json", "lists an artifact without path, name and sha256");
         return;
     }
-    for (size_t i = 0; i < availability->count; i++) {
-        if (!availability->items[i].available && strcmp(availability->items[i].name, name) == 0) {
-            return;
-        }
+    known_file *file = find_known(c, path);
+    bool evicted = is_evicted(availability, name);
+    if (file != NULL) {
+        file->belongs = !evicted || !settled;
     }
-    const known_file *file = find_known(c, path);
+    if (evicted) {
+        return;
+    }
     if (file == NULL || file->is_directory) {
         note(c, path, "is gone");
     } else if (strcmp(file->sha256, sha256) != 0) {
@@ -149,25 +180,55 @@ static void check_artifact(const comparison *c, const json_t *entry, const epg_a
     }
 }
 
-static void read_availability(int host, const comparison *c, uint64_t number, epg_availability *out)
+static bool same_item(const epg_bulk_item *item, const json_t *entry)
+{
+    const char *name = json_string_value(json_object_get(entry, "name"));
+    const char *sha256 = json_string_value(json_object_get(entry, "sha256"));
+    uint64_t size = 0;
+    return name != NULL && sha256 != NULL && strcmp(name, item->name) == 0 && strcmp(sha256, item->sha256) == 0 &&
+           epg_json_is_u64(json_object_get(entry, "size"), &size) && size == item->size;
+}
+
+/* availability.json says nothing but which of feedback.json's bulk artifacts are there. */
+static bool fits_artifacts(const epg_availability *availability, const json_t *artifacts)
+{
+    size_t at = 0;
+    for (size_t i = 0; i < json_array_size(artifacts); i++) {
+        const json_t *entry = json_array_get(artifacts, i);
+        const char *retention = json_string_value(json_object_get(entry, "retention"));
+        if (retention != NULL && strcmp(retention, "bulk") == 0 &&
+            (at == availability->count || !same_item(&availability->items[at++], entry))) {
+            return false;
+        }
+    }
+    return at == availability->count;
+}
+
+static void check_availability(int host, const comparison *c, uint64_t number, const json_t *artifacts,
+                               epg_availability *out)
 {
     EPG_AUTO_BUFFER text = {0};
+    EPG_AUTO_BUFFER expected = {0};
     EPG_AUTO_JSON *document = NULL;
     epg_error err = {0};
     if (epg_file_read(host, "availability.json", DOCUMENT_MAX, &text, &err) != EPG_OK ||
         epg_json_parse(epg_buffer_span(&text), "availability.json", &document, &err) != EPG_OK ||
         epg_availability_from_json(document, number, out, &err) != EPG_OK) {
         note(c, "availability.json", err.text);
+        return;
+    }
+    epg_availability_to_json(out, &expected);
+    if (!fits_artifacts(out, artifacts) || !epg_span_equal(epg_buffer_span(&text), epg_buffer_span(&expected))) {
+        note(c, "availability.json", "is not what the Host wrote of the artifacts that feedback.json lists");
     }
 }
 
-static void check_feedback(int host, const comparison *c, uint64_t number, const char *feedback_sha256)
+static void check_feedback(int host, const comparison *c, uint64_t number, const char *feedback_sha256, bool settled)
 {
     EPG_AUTO_BUFFER text = {0};
     EPG_AUTO_JSON *document = NULL;
     epg_availability availability EPG_CLEANUP(epg_availability_free) = {0};
     epg_error err = {0};
-    read_availability(host, c, number, &availability);
     const known_file *file = find_known(c, "feedback.json");
     if (feedback_sha256 != NULL && file != NULL && strcmp(file->sha256, feedback_sha256) != 0) {
         note(c, "feedback.json", "does not have the hash that the ledger gives it");
@@ -178,8 +239,17 @@ static void check_feedback(int host, const comparison *c, uint64_t number, const
         return;
     }
     const json_t *artifacts = json_object_get(document, "artifacts");
+    check_availability(host, c, number, artifacts, &availability);
     for (size_t i = 0; i < json_array_size(artifacts); i++) {
-        check_artifact(c, json_array_get(artifacts, i), &availability);
+        check_artifact(c, json_array_get(artifacts, i), &availability, settled);
+    }
+    for (size_t i = 0; i < c->count; i++) {
+        known_file *one = &c->files[i];
+        one->belongs = one->belongs || one->is_directory || strcmp(one->path, "feedback.json") == 0 ||
+                       strcmp(one->path, "availability.json") == 0;
+        if (!one->belongs) {
+            note(c, one->path, "was added");
+        }
     }
 }
 
@@ -221,14 +291,14 @@ static void check_agent_copy(int copies, comparison *c, const char *id)
         return;
     }
     for (size_t i = 0; i < c->count; i++) {
-        if (!c->files[i].seen) {
+        if (!c->files[i].seen && c->files[i].belongs) {
             note(c, c->files[i].path, "was removed");
         }
     }
 }
 
 epg_code epg_publication_check(epg_publisher *publisher, uint64_t number, const char *program_digest,
-                               const epg_program_limits *limits, const char *feedback_sha256,
+                               const epg_program_limits *limits, const char *feedback_sha256, bool settled,
                                epg_evidence_list *evidence, epg_error *err)
 {
     char id[EPG_SUBMISSION_ID_TEXT];
@@ -239,8 +309,17 @@ epg_code epg_publication_check(epg_publisher *publisher, uint64_t number, const 
     EPG_AUTO_FREE char *host_path = epg_format("%s/%s", epg_copies_path(EPG_COPY_HOST), id);
     EPG_AUTO_FREE char *agent_path = epg_format("%s/%s", epg_copies_path(EPG_COPY_AGENT), id);
     comparison c EPG_CLEANUP(comparison_cleanup) = {.base = host_path, .evidence = evidence};
-    EPG_TRY(epg_publisher_open_copies(publisher, EPG_COPY_HOST, &hosts, evidence, err));
-    EPG_TRY(epg_publisher_open_copies(publisher, EPG_COPY_AGENT, &agents, evidence, err));
+    epg_error gone = {0};
+    if (epg_publisher_open_copies(publisher, EPG_COPY_HOST, &hosts, evidence, &gone) != EPG_OK ||
+        epg_publisher_open_copies(publisher, EPG_COPY_AGENT, &agents, evidence, &gone) != EPG_OK) {
+        if (!epg_publisher_checks(publisher)) {
+            return epg_fail(err, gone.code, "%s", gone.text);
+        }
+        epg_evidence_note(evidence, hosts < 0 ? host_path : agent_path, "%s", gone.text);
+        if (hosts < 0) {
+            return EPG_OK;
+        }
+    }
     if (epg_dir_open(hosts, id, &host, NULL) != EPG_OK) {
         epg_evidence_note(evidence, host_path, "the Host's copy is gone, or no directory");
         return EPG_OK;
@@ -254,8 +333,10 @@ epg_code epg_publication_check(epg_publisher *publisher, uint64_t number, const 
         qsort(c.files, c.count, sizeof *c.files, by_path); /* a walk's order is by component, not by path */
     }
     check_program(host, &c, program_digest, limits);
-    check_feedback(host, &c, number, feedback_sha256);
+    check_feedback(host, &c, number, feedback_sha256, settled);
     c.base = agent_path;
-    check_agent_copy(agents, &c, id);
+    if (agents >= 0) {
+        check_agent_copy(agents, &c, id);
+    }
     return EPG_OK;
 }

@@ -309,10 +309,53 @@ void epg_run_record_to_json(const epg_run_record *record, epg_buffer *out)
     epg_json_finish(&json);
 }
 
+/* Where the seal's digits stand: a member of "host", so indented by four. */
+static uint8_t *find_seal(epg_span document)
+{
+    static const char member[] = "\n    \"seal\": \"";
+    size_t size = sizeof member - 1;
+    uint8_t *found = document.size > 0 ? memmem(document.data, document.size, member, size) : NULL;
+    if (found == NULL || (size_t)(document.data + document.size - found) < size + EPG_SHA256_HEX) {
+        return NULL;
+    }
+    return found + size;
+}
+
+/* Of the document with zeros for the seal. */
+static void hash_unsealed(epg_span document, const uint8_t *seal, char out[EPG_SHA256_HEX])
+{
+    uint8_t hash[EPG_SHA256_SIZE];
+    size_t before = (size_t)(seal - document.data);
+    size_t after = before + EPG_SHA256_HEX - 1;
+    epg_sha256 *sum = epg_sha256_new();
+    epg_sha256_update(sum, document.data, before);
+    epg_sha256_update(sum, EPG_RUN_UNSEALED, EPG_SHA256_HEX - 1);
+    epg_sha256_update(sum, document.data + after, document.size - after);
+    epg_sha256_finish(sum, hash);
+    epg_hex(hash, sizeof hash, out);
+}
+
+bool epg_run_record_seal_holds(epg_span document)
+{
+    char hex[EPG_SHA256_HEX];
+    const uint8_t *seal = find_seal(document);
+    if (seal == NULL) {
+        return false;
+    }
+    hash_unsealed(document, seal, hex);
+    return memcmp(seal, hex, EPG_SHA256_HEX - 1) == 0;
+}
+
 epg_code epg_run_record_write(int run, const epg_run_record *record, epg_error *err)
 {
     EPG_AUTO_BUFFER document = {0};
     epg_run_record_to_json(record, &document);
+    uint8_t *seal = find_seal(epg_buffer_span(&document));
+    if (seal != NULL) {
+        char hex[EPG_SHA256_HEX];
+        hash_unsealed(epg_buffer_span(&document), seal, hex);
+        memcpy(seal, hex, EPG_SHA256_HEX - 1);
+    }
     epg_code code = epg_file_write_atomic(run, "run.json", epg_buffer_span(&document), 0400, err);
     return code == EPG_OK ? EPG_OK : epg_fail_as(err, EPG_ERR_PUBLICATION, "committing run.json");
 }

@@ -21,10 +21,19 @@
  * path can't be used; nothing is left behind on failure. *run: the directory, open. */
 epg_code epg_run_directory_create(const char *path, const epg_program *initial, const epg_skill *skills,
                                   size_t skill_count, int *run, epg_error *err);
+typedef enum epg_directory_state {
+    EPG_DIRECTORY_RUN,
+    EPG_DIRECTORY_UNFINISHED,     /* a Host died or failed before the first event */
+    EPG_DIRECTORY_WITHOUT_EVENTS, /* of a Run that had some */
+    EPG_DIRECTORY_OTHER
+} epg_directory_state;
+epg_directory_state epg_run_directory_state(int directory);
 /* Opens an existing one. USAGE when it is not there or is no Run directory. */
 epg_code epg_run_directory_open(const char *path, int *run, epg_error *err);
-/* Removes what only a Run in progress needs (an empty RUN/staging). */
-void epg_run_directory_tidy(int run);
+/* Removes the temporary files of a Host that died. */
+epg_code epg_run_directory_recover(int run, epg_error *err);
+/* Removes what only a Run in progress needs: RUN/staging and RUN/records. */
+epg_code epg_run_directory_tidy(int run, epg_error *err);
 
 /* --- Who the Agent was --- */
 typedef struct epg_identity {
@@ -79,6 +88,10 @@ typedef struct epg_run_record {
 } epg_run_record;
 void epg_run_record_to_json(const epg_run_record *record, epg_buffer *out);
 epg_code epg_run_record_write(int run, const epg_run_record *record, epg_error *err);
+/* run.json seals itself: "host"."seal" is the SHA-256 of the document with zeros in place of these digits. `host` must
+ * have EPG_RUN_UNSEALED there. holds: false for a document that was altered or has no seal. */
+#define EPG_RUN_UNSEALED "0000000000000000000000000000000000000000000000000000000000000000"
+bool epg_run_record_seal_holds(epg_span document);
 /* Reads run.json of a Run (schema checked; INVALID for another or a newer one). Caller owns *out. */
 epg_code epg_run_record_read(int run, json_t **out, epg_error *err);
 

@@ -199,7 +199,7 @@ static epg_code evict_oldest(epg_retention *retention, epg_publisher *publisher,
 
 /* --- The whole --- */
 
-static void retention_to_json(const epg_retention *retention, epg_buffer *out)
+void epg_retention_to_json(const epg_retention *retention, epg_buffer *out)
 {
     char id[EPG_SUBMISSION_ID_TEXT];
     epg_json_writer json;
@@ -302,6 +302,14 @@ epg_code epg_retention_restore(epg_retention *retention, epg_publisher *publishe
     return EPG_OK;
 }
 
+epg_code epg_retention_learn(epg_retention *retention, epg_publisher *publisher, uint64_t number, epg_error *err)
+{
+    epg_availability availability EPG_CLEANUP(epg_availability_free) = {0};
+    EPG_TRY(read_host_copy(publisher, number, &availability, err));
+    take_up(retention, &availability);
+    return EPG_OK;
+}
+
 static epg_code apply(epg_retention *retention, epg_publisher *publisher, epg_evidence_list *evidence, epg_error *err)
 {
     EPG_AUTO_CLOSE int feedback = -1;
@@ -310,7 +318,7 @@ static epg_code apply(epg_retention *retention, epg_publisher *publisher, epg_ev
            retention->kept[retention->first].number != retention->newest) {
         EPG_TRY(evict_oldest(retention, publisher, evidence, err));
     }
-    retention_to_json(retention, &document);
+    epg_retention_to_json(retention, &document);
     EPG_TRY(epg_publisher_open_feedback(publisher, &feedback, evidence, err));
     return epg_contested_replace(epg_publisher_run(publisher), feedback, "retention.json", epg_buffer_span(&document),
                                  0444, "workspace/feedback/retention.json", evidence, err);

@@ -22,6 +22,12 @@ epg_code epg_retention_restore(epg_retention *retention, epg_publisher *publishe
 epg_code epg_retention_apply(epg_retention *retention, epg_publisher *publisher, uint64_t number,
                              epg_evidence_list *evidence, epg_error *err);
 
+/* For checking: takes up what the Host's copy of a submission tells, and changes nothing; what retention.json then
+ * says.
+ */
+epg_code epg_retention_learn(epg_retention *retention, epg_publisher *publisher, uint64_t number, epg_error *err);
+void epg_retention_to_json(const epg_retention *retention, epg_buffer *out);
+
 uint64_t epg_retention_bytes(const epg_retention *retention); /* kept now, in both copies */
 
 #endif

@@ -161,6 +161,27 @@ static char *reason_detail(const epg_run_state *self, const char *reason)
                                          message != NULL ? ": " : "", message != NULL ? message : "");
 }
 
+/* Before the Run's last event: what is there afterwards belongs to the record. A snapshot that was not charged, because
+ * its charge could not be written, does not. */
+static epg_code take_away(epg_run_state *self, epg_error *err)
+{
+    char id[EPG_SUBMISSION_ID_TEXT];
+    epg_submission_id(self->session.submission_count + 1, id);
+    EPG_TRY(epg_store_recover(self->store, err));
+    EPG_TRY(epg_store_drop(self->store, id, err));
+    EPG_TRY(epg_run_directory_recover(self->run, err));
+    return epg_run_directory_tidy(self->run, err);
+}
+
+static void tidy(epg_run_state *self)
+{
+    epg_error why = {.text = ""};
+    if (self->interrupted == 0 && take_away(self, &why) != EPG_OK) {
+        epg_run_evidence_fault(self, "tidying", &why);
+    }
+    epg_run_tidy_history(self, true);
+}
+
 static epg_code conclude(epg_run_state *self, epg_run_outcome *out, epg_error *err)
 {
     const char *reason = terminal_reason(self);
@@ -184,7 +205,7 @@ static epg_code conclude(epg_run_state *self, epg_run_outcome *out, epg_error *e
         tokens_known = tokens_known && (tokens > 0 || self->transcript != NULL);
         cost_known = cost_known && (cost > 0 || self->transcript != NULL);
     }
-    epg_run_tidy_history(self, true);
+    tidy(self);
     EPG_TRY(epg_run_seal_logs(self, err));
     EPG_TRY(
         EPG_EVENT(self->ledger, self->interrupted != 0 ? "run_interrupted" : "run_finished", err,
@@ -195,7 +216,6 @@ static epg_code conclude(epg_run_state *self, epg_run_outcome *out, epg_error *e
                   epg_field_text("terminal_reason", reason)));
     EPG_TRY(epg_ledger_sync(self->ledger, err));
     EPG_TRY(epg_run_document_conclude(self, out, err));
-    epg_run_directory_tidy(self->run);
     return EPG_OK;
 }
 

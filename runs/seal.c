@@ -9,6 +9,7 @@
 #include "runs/coordinator.h"
 #include "system/files.h"
 #include "system/io.h"
+#include "system/tree.h"
 
 /* Opens the directory that holds `path`; *name points into `path`. */
 static epg_code open_parent(int run, const char *path, int *directory, const char **name, epg_error *err)
@@ -123,22 +124,65 @@ epg_code epg_run_seal(epg_run_state *self, const char *path, epg_sealing how, ep
         return EPG_OK;
     }
     epg_code code = sync_document(self->run, path, &why);
+    if (code != EPG_OK && code != EPG_ERR_NOT_FOUND && how == EPG_SEAL_GROWN) {
+        epg_run_evidence_fault(self, path, &why); /* a log is sealed as it is: only a power cut can take of it */
+        code = EPG_OK;
+    }
     if (code == EPG_OK) {
         code = epg_seal_hash(self->run, path, UINT64_MAX, sha256, &bytes, &why);
     }
     if (code == EPG_ERR_NOT_FOUND || (code == EPG_OK && before != NULL && strcmp(before->sha256, sha256) == 0)) {
         return EPG_OK;
     }
-    if (code != EPG_OK) {
+    if (code != EPG_OK && how == EPG_SEAL_GROWN) { /* the Agent has been at it: `verify` tells that it is not sealed */
         epg_run_evidence_fault(self, path, &why);
         return EPG_OK;
+    }
+    if (code != EPG_OK) {
+        return epg_fail(err, EPG_ERR_PUBLICATION, "sealing %s: %s", path, why.text);
     }
     return EPG_EVENT(self->ledger, "document_sealed", err, epg_field_u64("bytes", bytes), epg_field_text("path", path),
                      epg_field_text("sha256", sha256));
 }
 
+typedef struct leftovers {
+    epg_run_state *run;
+    const epg_history *history; /* as the ledger tells it now */
+    const char *below;
+} leftovers;
+
+static epg_tree_step seal_leftover(void *context, const epg_tree_entry *entry, epg_code *code, epg_error *err)
+{
+    leftovers *self = context;
+    EPG_AUTO_FREE char *path = epg_format("%s/%s", self->below, entry->path);
+    if (S_ISREG(entry->info.st_mode) && epg_seal_find(self->history, path) == NULL) {
+        *code = epg_run_seal(self->run, path, EPG_SEAL_ONCE, err);
+    }
+    return *code == EPG_OK ? EPG_TREE_CONTINUE : EPG_TREE_STOP;
+}
+
+/* What stands there although the event that should have sealed it could not be written. */
+static epg_code seal_leftovers(epg_run_state *self, epg_error *err)
+{
+    static const char *const places[] = {"assessment", "traces", "validation"};
+    EPG_CLEANUP(epg_history_free) epg_history now = {0};
+    EPG_TRY(epg_history_read(self->run, &now, err));
+    for (size_t i = 0; i < EPG_COUNT(places); i++) {
+        EPG_AUTO_CLOSE int place = -1;
+        leftovers what = {self, &now, places[i]};
+        if (epg_dir_open(self->run, places[i], &place, NULL) == EPG_OK) {
+            EPG_TRY(epg_tree_walk(place, seal_leftover, &what, err));
+        }
+    }
+    return EPG_OK;
+}
+
 epg_code epg_run_seal_logs(epg_run_state *self, epg_error *err)
 {
+    if (self->fault_code != NULL) {
+        EPG_TRY(seal_leftovers(self, err));
+    }
+
     static const char *const logs[] = {"agent/stderr.log", "agent/stdout.log", "agent/transcript.jsonl",
                                        "evidence.jsonl"};
     for (size_t i = 0; i < EPG_COUNT(logs); i++) {

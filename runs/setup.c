@@ -356,7 +356,9 @@ epg_code epg_run_reopen(epg_run_state *self, epg_error *err)
     if (epg_store_open(history, &self->store, err) != EPG_OK) {
         return epg_fail_as(err, EPG_ERR_USAGE, "the git history can't be used");
     }
+    EPG_TRY(epg_store_recover(self->store, err));
     EPG_TRY(check_store(self, err));
+    EPG_TRY(epg_run_directory_recover(self->run, err));
     EPG_TRY(epg_run_evidence_open(self, err));
     EPG_TRY(epg_ledger_open(self->run, &self->ledger, &torn, err));
     EPG_TRY(epg_publisher_open(self->run, &self->publisher, err));

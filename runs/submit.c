@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "runs/coordinator.h"
+#include "runs/feedback.h"
 #include "system/files.h"
 
 static epg_code answer(epg_run_state *self, epg_connection_id connection, const epg_buffer *frame, epg_error *err)
@@ -259,15 +260,11 @@ static epg_code publish(epg_run_state *self, const epg_evaluation_result *result
 void epg_run_note_history(epg_run_state *self, const epg_submission *submission)
 {
     char id[EPG_SUBMISSION_ID_TEXT];
-    char score[EPG_DOUBLE_TEXT];
+    EPG_AUTO_BUFFER text = {0};
     epg_submission_id(submission->number, id);
-    (void)epg_double_text(submission->score, score);
-    EPG_AUTO_BUFFER selector = {0};
-    epg_selector_text(&submission->indices, &selector);
-    EPG_AUTO_FREE char *text = epg_format("Score: %s\nEpisodes: %s\nPolicy-Failures: %llu\n", score,
-                                          epg_buffer_cstr(&selector), (unsigned long long)submission->policy_failures);
+    epg_submission_note(submission, &text);
     epg_error why = {.text = ""};
-    if (epg_store_note(self->store, id, text, epg_unix_ns() / EPG_SECOND, &why) != EPG_OK) {
+    if (epg_store_note(self->store, id, epg_buffer_cstr(&text), epg_unix_ns() / EPG_SECOND, &why) != EPG_OK) {
         epg_run_evidence_fault(self, "history", &why);
     }
 }

@@ -23,7 +23,7 @@ static epg_code keep_whole(epg_run_state *self, int traces, int records, const c
     self->trace_bytes += bytes;
     if (bytes > 0) {
         EPG_AUTO_FREE char *path = epg_traces_path(name);
-        return epg_run_seal(self, path, EPG_SEAL_ONCE, err);
+        return epg_run_seal(self, path, EPG_SEAL_ANEW, err);
     }
     epg_run_evidence_traces(self, name, room);
     if (!self->traces_told) {

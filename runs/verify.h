@@ -10,6 +10,7 @@
 typedef struct epg_verification {
     epg_evidence_list findings;
     uint64_t checks; /* comparisons made */
+    bool sealed;     /* the events seal the Run's documents; false: a Host that did not know of it wrote them */
     char *state;     /* of the Run: "finished", "killed", ...; owned */
 } epg_verification;
 void epg_verification_free(epg_verification *verification);

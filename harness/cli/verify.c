@@ -31,6 +31,7 @@ static void put_json(const char *run, const epg_verification *verification, epg_
     epg_json_put_u64(&writer, "omitted", verification->findings.omitted);
     epg_json_put_text(&writer, "run", run);
     epg_json_put_text(&writer, "schema", "evopolicygym/verification/v1");
+    epg_json_put_bool(&writer, "sealed", verification->sealed);
     epg_json_put_bool(&writer, "sound", verification->findings.count == 0);
     epg_json_put_text(&writer, "state", verification->state);
     epg_json_end(&writer);
@@ -48,9 +49,10 @@ static void put_text(const char *run, const epg_verification *verification, epg_
     if (verification->findings.omitted > 0) {
         (void)epg_buffer_format(out, "... and %zu more\n", verification->findings.omitted);
     }
-    (void)epg_buffer_format(out, "%s (%s): %llu checks, %s\n", run, verification->state,
+    (void)epg_buffer_format(out, "%s (%s): %llu checks, %s%s\n", run, verification->state,
                             (unsigned long long)verification->checks,
-                            verification->findings.count == 0 ? "all hold" : "not sound");
+                            verification->findings.count == 0 ? "all hold" : "not sound",
+                            verification->sealed ? "" : "; its documents are not sealed by its events");
 }
 
 epg_code epg_cmd_verify(int argc, char **argv, bool *negative, epg_error *err)

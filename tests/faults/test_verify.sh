@@ -39,6 +39,22 @@ changed 'the edited copy of the Agent' 'echo x >>workspace/feedback/submissions/
 "$EPG_BIN/evopolicygym" verify "$work/start" >"$work/out" 2>"$work/err"
 check 'no Run: exit code 2' [ $? -eq 2 ]
 
+# It reads only, whatever it finds: no call that writes, and every file and directory as it was, its times too.
+reads_only() { # WHAT COMMAND-ON-A-COPY
+    rm -rf "$work/copy" && cp -a "$run" "$work/copy" && chmod -R u+w "$work/copy"
+    (cd "$work/copy" && eval "$2")
+    (cd "$work/copy" && find . -printf '%p %i %m %s %T@ %C@\n' | sort) >"$work/before"
+    EPG_IO_FAULT="log=$work/log" "$EPG_BIN/evopolicygym" verify "$work/copy" >"$work/out" 2>"$work/err"
+    (cd "$work/copy" && find . -printf '%p %i %m %s %T@ %C@\n' | sort) >"$work/after"
+    check "verify of $1 changes nothing" cmp -s "$work/before" "$work/after"
+    check "verify of $1 makes no call that writes: $(head -n 1 "$work/log")" [ ! -s "$work/log" ]
+}
+reads_only 'a whole Run' true
+reads_only 'a Run without its published copies' 'rm -rf submissions workspace/feedback'
+reads_only 'a Run without its git history and reports' 'rm -rf history.git validation assessment records'
+reads_only 'a Run with a torn event and a stale lock' 'printf "{\"event\":" >>events.jsonl; touch history.git/refs/heads/main.lock'
+reads_only 'a Run whose Host died' 'rm run.json; sed -i "/final_submission_selected/,\$d" events.jsonl; touch .epg-tmp-0123456789abcdef'
+
 # resume refuses, in one line, what it can't go on with.
 refused() { # WHAT WORD [COMMAND-ON-A-COPY]
     rm -rf "$work/copy" && cp -a "$run" "$work/copy" && chmod -R u+w "$work/copy"

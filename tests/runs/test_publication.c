@@ -384,8 +384,8 @@ static void check_publication(void)
     const epg_submission *submission = epg_session_submission(&host.session, 1);
     bool is_last = host.session.submission_count == 1; /* the publisher knows the hash of the last */
     epg_assert_ok(epg_publication_check(host.publisher, 1, submission->program_digest, NULL,
-                                        is_last ? epg_publisher_feedback_sha256(host.publisher) : NULL, &host.evidence,
-                                        &err),
+                                        is_last ? epg_publisher_feedback_sha256(host.publisher) : NULL, true,
+                                        &host.evidence, &err),
                   &err);
 }
 

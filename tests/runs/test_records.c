@@ -355,7 +355,7 @@ START_TEST(the_run_directory_is_laid_out_with_exact_modes)
         ck_assert_msg((info.st_mode & (S_IFMT | 07777)) == entries[i].mode, "%s has mode %o", entries[i].path,
                       info.st_mode);
     }
-    epg_run_directory_tidy(run);
+    epg_assert_ok(epg_run_directory_tidy(run, &err), &err);
     struct stat info;
     ck_assert_int_ne(fstatat(run, "staging", &info, 0), 0);
     (void)close(run);
