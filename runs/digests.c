@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "runs/kept_records.h"
 #include "system/files.h"
+#include "system/io.h"
 #include "value/value.h"
 
 #define MAGIC "evopolicygym/step-digests/v1\n"
