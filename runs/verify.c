@@ -237,39 +237,54 @@ static bool lost_its_events(const char *directory)
     return fd >= 0 && epg_run_directory_state(fd) == EPG_DIRECTORY_WITHOUT_EVENTS;
 }
 
+/* A record that can't be read at all is a finding, the only one. */
+static void tell_unreadable(epg_verification *out, const char *what)
+{
+    static const char *const documents[] = {"config.json", "run.json", "events.jsonl"};
+    const char *path = "record";
+    for (size_t i = 0; i < EPG_COUNT(documents); i++) {
+        path = strstr(what, documents[i]) != NULL ? documents[i] : path;
+    }
+    epg_evidence_note(&out->findings, path, "%s; nothing else can be checked", what);
+    free(out->state);
+    out->state = epg_strdup("damaged");
+}
+
+static epg_code verify_all(epg_verifier *self, epg_error *err)
+{
+    epg_error why = {.text = ""};
+    epg_code code = epg_history_read(self->run, &self->history, &why);
+    if (code == EPG_ERR_INVALID || code == EPG_ERR_LIMIT) {
+        tell_unreadable(self->out, why.text);
+        return EPG_OK;
+    }
+    if (code != EPG_OK) {
+        return epg_fail(err, code, "%s", why.text);
+    }
+    self->out->sealed = self->history.created;
+    self->out->state = epg_strdup(epg_history_state(&self->history, false));
+    EPG_TRY(check_ledger(self, err));
+    check_budget(self);
+    check_record(self);
+    check_reports(self);
+    EPG_TRY(epg_verify_copies(self, err));
+    return epg_verify_seals(self, err);
+}
+
 epg_code epg_verify(const char *directory, epg_verification *out, epg_error *err)
 {
     EPG_CLEANUP(epg_verification_free) epg_verification verification = {0};
     EPG_AUTO_CLOSE int run = -1;
     if (lost_its_events(directory)) {
-        epg_evidence_note(&verification.findings, "events.jsonl",
-                          "is missing, or no file: nothing else can be checked");
-        verification.state = epg_strdup("damaged");
-        *out = verification;
-        verification = (epg_verification){0};
-        return EPG_OK;
+        tell_unreadable(&verification, "events.jsonl is missing, or no file");
+    } else {
+        EPG_TRY(epg_run_directory_open(directory, &run, err));
+        epg_verifier self = {.run = run, .directory = directory, .out = &verification};
+        epg_code code = verify_all(&self, err);
+        epg_history_free(&self.history);
+        EPG_TRY(code);
     }
-    EPG_TRY(epg_run_directory_open(directory, &run, err));
-    epg_verifier self = {.run = run, .directory = directory, .out = &verification};
-    epg_code code = epg_history_read(run, &self.history, err);
-    if (code == EPG_OK) {
-        code = check_ledger(&self, err);
-    }
-    if (code == EPG_OK) {
-        check_budget(&self);
-        check_record(&self);
-        check_reports(&self);
-        code = epg_verify_copies(&self, err);
-    }
-    if (code == EPG_OK) {
-        code = epg_verify_seals(&self, err);
-        verification.sealed = self.history.created;
-        verification.state = epg_strdup(epg_history_state(&self.history, false));
-    }
-    epg_history_free(&self.history);
-    if (code == EPG_OK) {
-        *out = verification;
-        verification = (epg_verification){0};
-    }
-    return code;
+    *out = verification;
+    verification = (epg_verification){0};
+    return EPG_OK;
 }

@@ -44,6 +44,7 @@ reads_only() { # WHAT COMMAND-ON-A-COPY
     rm -rf "$work/copy" && cp -a "$run" "$work/copy" && chmod -R u+w "$work/copy"
     (cd "$work/copy" && eval "$2")
     (cd "$work/copy" && find . -printf '%p %i %m %s %T@ %C@\n' | sort) >"$work/before"
+    : >"$work/log"
     EPG_IO_FAULT="log=$work/log" "$EPG_BIN/evopolicygym" verify "$work/copy" >"$work/out" 2>"$work/err"
     (cd "$work/copy" && find . -printf '%p %i %m %s %T@ %C@\n' | sort) >"$work/after"
     check "verify of $1 changes nothing" cmp -s "$work/before" "$work/after"
