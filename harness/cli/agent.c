@@ -34,7 +34,9 @@ static const char examples[] = "  evopolicygym agent list\n"
 
 static void put_line(epg_buffer *out, const char *name, const char *version, const char *text)
 {
-    (void)epg_buffer_format(out, "%-14s %-12s %s\n", name, version, text);
+    enum { TEXT_COLUMN = 26 };
+    (void)epg_buffer_format(out, "%-14s %-10s ", name, version);
+    epg_fill_text(text, TEXT_COLUMN, TEXT_COLUMN, out);
 }
 
 typedef struct listed {
@@ -89,11 +91,15 @@ static void list_json(const listed *all, size_t count, epg_buffer *out)
 
 static void list_text(const listed *all, size_t count, epg_buffer *out)
 {
-    put_line(out, "AGENT", "VERSION", "");
+    put_line(out, "AGENT", "VERSION", "WHAT IT IS, OR LACKS");
     for (size_t i = 0; i < count; i++) {
         const epg_adapter *adapter = &all[i].entry->adapter;
         const char *own = adapter->built_in ? "" : ", your own";
-        EPG_AUTO_FREE char *text = all[i].why != NULL
+        const json_t *program = json_object_get(adapter->document, "executable");
+        const char *install = json_string_value(json_object_get(program, "install"));
+        bool absent = all[i].executable == NULL && all[i].entry->error.code == EPG_OK && install != NULL;
+        EPG_AUTO_FREE char *text = absent ? epg_format("not installed: %s", install)
+                                   : all[i].why != NULL
                                        ? epg_strdup(all[i].why)
                                        : epg_format("%s, %s%s", epg_adapter_title(adapter),
                                                     all[i].tested ? "tested" : "not tested with this version", own);

@@ -25,6 +25,25 @@ static const char usage[] =
 
 /* --- list --- */
 
+/* "?key=value&key=value", a new line where the next one would not fit. */
+static void put_parameters(const char *text, epg_buffer *out)
+{
+    enum { COLUMN = 25, WIDTH = 80 };
+    size_t column = COLUMN;
+    (void)epg_buffer_format(out, "%*s", COLUMN, "");
+    for (char mark = '?'; *text != '\0'; mark = '&') {
+        size_t size = strcspn(text, "&");
+        if (column > COLUMN && column + 1 + size > WIDTH) {
+            (void)epg_buffer_format(out, "\n%*s", COLUMN, "");
+            column = COLUMN;
+        }
+        (void)epg_buffer_format(out, "%c%.*s", mark, (int)size, text);
+        column += 1 + size;
+        text += text[size] == '&' ? size + 1 : size;
+    }
+    (void)epg_buffer_byte(out, '\n');
+}
+
 static void list_text(epg_buffer *out)
 {
     size_t count = 0;
@@ -32,7 +51,7 @@ static void list_text(epg_buffer *out)
     for (size_t i = 0; i < count; i++) {
         (void)epg_buffer_format(out, "%-24s %s\n", builtins[i].name, builtins[i].summary);
         if (builtins[i].parameters != NULL) {
-            (void)epg_buffer_format(out, "%-24s ?%s\n", "", builtins[i].parameters);
+            put_parameters(builtins[i].parameters, out);
         }
     }
 }
@@ -107,11 +126,13 @@ static void put_value(const char *title, const epg_buffer *value, epg_buffer *ou
 
 static void show_text(const epg_spec *spec, epg_buffer *out)
 {
-    (void)epg_buffer_format(out, "%s\n\n%s\n\n", spec->id, spec->description);
+    (void)epg_buffer_format(out, "%s\n\n", spec->id);
+    epg_fill_text(spec->description, 0, 0, out);
+    (void)epg_buffer_byte(out, '\n');
     (void)epg_buffer_format(out, "Score               %s, %s\n", spec->primary_metric,
                             epg_direction_name(spec->direction));
     (void)epg_buffer_format(out, "Steps in an Episode at most %llu\n", (unsigned long long)spec->max_episode_steps);
-    (void)epg_buffer_format(out, "Environment digest  %s\n", spec->environment_digest);
+    (void)epg_buffer_format(out, "Environment digest\n    %s\n", spec->environment_digest);
     put_value("Observation space", &spec->observation_space, out);
     put_value("Action space", &spec->action_space, out);
     put_value("Environment parameters", &spec->environment_parameters, out);

@@ -32,7 +32,7 @@ typedef enum state { GOOD, NOTE, BAD } state;
 static const char *const state_names[] = {[GOOD] = "ok", [NOTE] = "note", [BAD] = "failed"};
 static const char *const state_marks[] = {[GOOD] = "  ok    ", [NOTE] = "  note  ", [BAD] = "  FAILED"};
 
-enum { FINDINGS_MAX = 160 };
+enum { FINDINGS_MAX = 160, TEXT_COLUMN = 27 };
 
 typedef struct finding {
     const char *topic; /* static */
@@ -244,9 +244,11 @@ static void put_text(const report *self, bool healthy, epg_buffer *out)
             topic = one->topic;
             (void)epg_buffer_format(out, "%s%s\n", i == 0 ? "" : "\n", topic);
         }
-        (void)epg_buffer_format(out, "%s %-20s %s\n", state_marks[one->how], one->name, one->text);
+        (void)epg_buffer_format(out, "%s %-17s ", state_marks[one->how], one->name);
+        epg_fill_text(one->text, TEXT_COLUMN, TEXT_COLUMN, out);
         if (one->advice != NULL) {
-            (void)epg_buffer_format(out, "                              -> %s\n", one->advice);
+            (void)epg_buffer_format(out, "%*s-> ", TEXT_COLUMN, "");
+            epg_fill_text(one->advice, TEXT_COLUMN + 3, TEXT_COLUMN + 3, out);
         }
     }
     (void)epg_buffer_text(out, healthy ? "\nAll that a Run needs works here.\n"

@@ -87,7 +87,7 @@ static void summary_text(const evaluate_request *request, const epg_spec *spec, 
     }
     EPG_AUTO_FREE char *time = epg_duration_text(took);
     (void)epg_buffer_format(out, "Benchmark   %s, split %s, seed %llu\n", spec->id, request->split, request->seed);
-    (void)epg_buffer_format(out, "Program     %s (%s)\n", request->program, program->digest);
+    (void)epg_buffer_format(out, "Program     %s (%.23s...)\n", request->program, program->digest);
     (void)epg_buffer_format(out, "Score       %.6g (%s, %s)\n", result->feedback.score, spec->primary_metric,
                             epg_direction_name(spec->direction));
     (void)epg_buffer_format(out, "Episodes    %zu completed, %llu failed", counted,

@@ -49,6 +49,12 @@ for action in list show check baseline; do
 done
 "$host" --help | cmp -s - "$work/all" || wrong '--help is help'
 
+for words in 'agent list' 'benchmark list'; do
+    # shellcheck disable=SC2086
+    "$host" $words >"$work/list" || wrong "$words ends with 0"
+    narrow "$words" "$work/list"
+done
+
 "$host" run --help >"$work/run"
 for heading in 'What to run' Agent Budget Containment Output Examples; do
     grep -qx "$heading:" "$work/run" || wrong "run --help has the heading $heading"
