@@ -1,5 +1,7 @@
 /* What a step of a Python Benchmark's Episode costs, against the sum of what it can't do without: the Environment's own
- * step, the Policy's own act, and two bare pipe round trips between a C and a Python process.
+ * step, the Policy's own act, and two bare pipe round trips between a C and a Python process. That sum is of parts that
+ * were measured by themselves: "bare pipes only, in turn" tells what the same three processes take when they do nothing
+ * but that.
  *
  * Run it on an idle machine: bench_external [PYTHON]. Rounds of the floor and of ours are taken in turn, and the best
  * of each counts, for other work on the machine only ever adds. */
@@ -39,11 +41,15 @@ typedef struct echo {
     int to, from;
 } echo;
 
-static echo echo_start(const char *python)
+static const char echoing[] =
+    "import os\nwhile True:\n    d = os.read(0, 65536)\n    if not d: break\n    os.write(1, d)\n";
+static const char stepping[] = "import os, sys\nsys.path[:0] = ['.', os.environ['PYTHONPATH']]\nimport pole\n"
+                               "e = pole.Pole(1, int(sys.argv[1]))\ne.reset()\nwhile True:\n"
+                               "    d = os.read(0, 65536)\n    if not d: break\n    e.step(1)\n    os.write(1, d)\n";
+
+static echo echo_start(const char *python, const char *code, const char *argument)
 {
-    static const char code[] =
-        "import os\nwhile True:\n    d = os.read(0, 65536)\n    if not d: break\n    os.write(1, d)\n";
-    const char *const argv[] = {python, "-I", "-S", "-c", code, NULL};
+    const char *const argv[] = {python, "-s", "-c", code, argument, NULL};
     int to[2];
     int from[2];
     epg_error err = {.text = ""};
@@ -52,7 +58,11 @@ static echo echo_start(const char *python)
         give_up("echo", "no pipe");
     }
     const epg_fd_map fds[] = {{to[0], 0}, {from[1], 1}};
-    const epg_spawn spawn = {.argv = argv, .working_directory = -1, .fds = fds, .fd_count = EPG_COUNT(fds)};
+    const epg_spawn spawn = {.argv = argv,
+                             .environment = (const char *const *)environ,
+                             .working_directory = -1,
+                             .fds = fds,
+                             .fd_count = EPG_COUNT(fds)};
     if (epg_process_spawn(&spawn, &self.process, &err) != EPG_OK) {
         give_up("echo", err.text);
     }
@@ -63,13 +73,22 @@ static echo echo_start(const char *python)
     return self;
 }
 
-static double echo_us(const echo *self)
+static void echo_once(const echo *self)
 {
     char data[64] = {0};
+    if (write(self->to, data, sizeof data) != (ssize_t)sizeof data || read(self->from, data, sizeof data) <= 0) {
+        give_up("echo", "it ended");
+    }
+}
+
+/* A round trip with one; or with each of two in turn. */
+static double echo_us(const echo *self, const echo *other)
+{
     int64_t began = epg_monotonic_ns();
     for (int i = 0; i < STEPS; i++) {
-        if (write(self->to, data, sizeof data) != (ssize_t)sizeof data || read(self->from, data, sizeof data) <= 0) {
-            give_up("echo", "it ended");
+        echo_once(self);
+        if (other != NULL) {
+            echo_once(other);
         }
     }
     return (double)(epg_monotonic_ns() - began) / 1e3 / STEPS;
@@ -185,6 +204,7 @@ static void report(const char *title, int work, const epg_execution *execution, 
     double step = 0;
     double act = 0;
     double trip = INFINITY;
+    double turns = INFINITY;
     double ours = INFINITY;
     double our_act = 0;
     double our_step = 0;
@@ -200,9 +220,12 @@ static void report(const char *title, int work, const epg_execution *execution, 
     epg_guest_keep(guest, benchmark->vtable->process(benchmark));
     open_environment(&self, benchmark);
     open_policy(&self, guest, program);
-    echo bare = echo_start(python);
+    EPG_AUTO_FREE char *argument = epg_format("%d", work);
+    echo bare = echo_start(python, echoing, argument);
+    echo world = echo_start(python, stepping, argument);
     for (int i = 0; i < ROUNDS; i++) {
-        trip = fmin(trip, echo_us(&bare));
+        trip = fmin(trip, echo_us(&bare, NULL));
+        turns = fmin(turns, echo_us(&bare, &world));
         double now = steps_us(&self);
         if (now < ours) {
             ours = now;
@@ -216,11 +239,13 @@ static void report(const char *title, int work, const epg_execution *execution, 
                  "  the Policy's own act                %8.2f us\n"
                  "  a bare pipe round trip              %8.2f us, twice\n"
                  "  the sum                             %8.2f us\n"
+                 "  bare pipes only, in turn            %8.2f us, %.3f of the sum\n"
                  "  a step of ours                      %8.2f us (act %.2f, step %.2f), %.3f of the sum (goal: at most "
                  "1.3)\n",
-                 title, work > 0 ? ", a dearer Environment" : "", step, act, trip, sum, ours, our_act, our_step,
-                 ours / sum);
+                 title, work > 0 ? ", a dearer Environment" : "", step, act, trip, sum, turns, turns / sum, ours,
+                 our_act, our_step, ours / sum);
     echo_end(&bare);
+    echo_end(&world);
     close_play(&self);
     epg_guest_close(guest);
     epg_benchmark_destroy(benchmark);
