@@ -244,7 +244,8 @@ uint64_t epg_traces_bytes(int traces)
         epg_close_cleanup(&fd);
         return 0;
     }
-    for (const struct dirent *entry = readdir(directory); entry != NULL; entry = readdir(directory)) { // NOLINT
+    for (const struct dirent *entry = readdir(directory); entry != NULL;
+         entry = readdir(directory)) { /* NOLINT(concurrency-mt-unsafe): there are no threads */
         struct stat status;
         if (epg_ends_with(entry->d_name, SUFFIX) && fstatat(traces, entry->d_name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
             S_ISREG(status.st_mode)) {
