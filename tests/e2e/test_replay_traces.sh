@@ -196,3 +196,6 @@ check 'in use' refused 'another replay works on' "$run" --allow-unsafe-process -
 exec 9>&-
 check 'no process is left' none_living
 check 'the Run is as it was' "$host" verify "$run"
+chmod u+w "$run"/traces/submission-000002.jsonl.gz
+printf x >>"$run/traces/submission-000002.jsonl.gz"
+check 'verify tells an altered trace' sh -c "'$host' verify '$run' >'$work/out' 2>&1; [ \$? -eq 1 ] && grep -q submission-000002.jsonl.gz '$work/out'"
