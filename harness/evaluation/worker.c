@@ -18,7 +18,7 @@
 #include "system/io.h"
 #include "system/tree.h"
 
-enum { SEND_LIMIT_S = 60, PLAN_PIECE = 4096 };
+enum { SEND_LIMIT_S = 60, PLAN_PIECE = 4096, PLAN_PIECE_BYTES = 1 << 20 };
 
 typedef struct worker {
     epg_channel channel;
@@ -90,13 +90,24 @@ static void free_specs(epg_episode_spec *specs, uint64_t count)
     free(specs);
 }
 
+/* How many of the Episodes go into one frame: scenarios can be large. */
+static size_t plan_piece(const epg_episode_spec *specs, uint64_t count)
+{
+    size_t taken = 0;
+    for (size_t bytes = 0; taken < count && taken < PLAN_PIECE && bytes < PLAN_PIECE_BYTES; taken++) {
+        bytes += specs[taken].scenario.size;
+    }
+    return taken;
+}
+
 static epg_code send_plan(worker *self, const epg_episode_spec *specs, uint64_t count, epg_error *err)
 {
-    for (uint64_t at = 0; at < count; at += PLAN_PIECE) {
+    for (uint64_t at = 0; at < count;) {
         EPG_AUTO_BUFFER body = {0};
-        size_t size = count - at < PLAN_PIECE ? (size_t)(count - at) : PLAN_PIECE;
+        size_t size = plan_piece(specs + at, count - at);
         epg_wire_put_planned(&body, specs + at, size);
         EPG_TRY(reply(self, EPG_WIRE_PLANNED, epg_buffer_span(&body), err));
+        at += size;
     }
     return reply(self, EPG_WIRE_DONE, (epg_span){0}, err);
 }

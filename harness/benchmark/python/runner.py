@@ -27,7 +27,7 @@ READ_SIZE = 8192  # most questions are small, and room for more costs time in ev
 HEAD_SIZE = 9
 TEXT_LIMIT = 600
 PROTOCOL = "evopolicygym/benchmark/v1"
-PLAN_PIECE = 256
+PLAN_PIECE = 1 << 16  # bytes
 STEP = ord("A")
 
 
@@ -366,10 +366,19 @@ class Runner:
                 raise ValueError("episodes gave more than the %d that were asked for" % asked["count"])
             seed = _values.key("environment_seed") + encode(episode.environment_seed)
             planned.append(b"M" + (2).to_bytes(8, "big") + seed + _values.key("scenario") + episode._wire)
-        for at in range(0, len(planned), PLAN_PIECE):
-            piece = planned[at : at + PLAN_PIECE]
-            self.channel.send(b"e", b"L" + len(piece).to_bytes(8, "big") + b"".join(piece))
+        piece, size = [], 0
+        for told in planned:
+            piece.append(told)
+            size += len(told)
+            if size >= PLAN_PIECE:  # scenarios can be large
+                self.send_planned(piece)
+                piece, size = [], 0
+        self.send_planned(piece)
         self.channel.send(b"d")
+
+    def send_planned(self, piece):
+        if piece:
+            self.channel.send(b"e", b"L" + len(piece).to_bytes(8, "big") + b"".join(piece))
 
     def open(self, body):
         asked = value_of(body)

@@ -80,7 +80,8 @@ class Broken:
         count += {"few-episodes": -1, "many-episodes": 1}.get(self.at, 0)
         if self.at == "wrong-episodes":
             return [seed] * count
-        return [EpisodeSpec(seed + index) for index in range(count)]
+        scenario = "s" * (30 << 20) if self.at == "large-scenario" else None
+        return [EpisodeSpec(seed + index, scenario) for index in range(count)]
 
     def make_environment(self, episode):
         self.trip("make")
