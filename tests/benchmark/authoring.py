@@ -191,6 +191,36 @@ class Values(unittest.TestCase):
         self.assertTrue(callable(Policy.act) and PolicyContext and TensorValue and Environment[int])
 
 
+class Baselines(unittest.TestCase):
+    def find(self, layout, source=""):
+        """The policy.py of the baseline that is found in a package of these files."""
+        from evopolicygym._baseline import find
+
+        with tempfile.TemporaryDirectory() as directory:
+            name = "package_%s" % os.path.basename(directory).replace("-", "_").lower()
+            for path in ("__init__.py", *layout):
+                full = Path(directory, name, path)
+                full.parent.mkdir(parents=True, exist_ok=True)
+                full.write_text(source if path == "__init__.py" else path)
+            sys.path.insert(0, directory)
+            try:
+                return find(object(), name).files["policy.py"].decode()
+            finally:
+                sys.path.remove(directory)
+
+    def test_where_they_are_looked_for(self):
+        here = "from pathlib import Path\nHERE = Path(__file__).parent\n"
+        self.assertEqual(self.find(["baseline/policy.py", "other/policy.py"]), "baseline/policy.py")
+        self.assertEqual(self.find(["x/policy.py", "baseline/policy.py"], here + "BASELINE_DIR = HERE / 'x'"), "x/policy.py")
+        self.assertEqual(self.find(["x/policy.py", "y/policy.py"], here + "def weak_baseline(): return HERE / 'y'"),
+                         "y/policy.py")
+        self.assertEqual(self.find(["a/b/c/policy.py", "tests/policy.py"]), "a/b/c/policy.py")
+        self.assertEqual(self.find([], "def make_baseline(): return {'policy.py': 'made'}"), "made")
+        for layout, source in ((["a/policy.py", "b/policy.py"], ""), ([], "def baseline(needed): 1/0")):
+            with self.assertRaises(LookupError):
+                self.find(layout, source)
+
+
 class Parameters(unittest.TestCase):
     def test_what_a_text_stands_for(self):
         import runner

@@ -1,11 +1,13 @@
 """Where a package may keep its baseline Program (docs/benchmarks.md lists the same places).
 
 Looked at in this order: the Benchmark object; its fixture; the module that was named, its `baseline` and `baselines`
-submodules, and the package around it, for one of NAMES; then directories beside those modules that hold a policy.py.
+submodules, and the package around it, for one of NAMES, then for any name with "baseline" in it; then directories
+beside those modules that hold a policy.py, and last the only such directory anywhere below them.
 """
 
 import importlib
 import os
+import types
 from collections.abc import Mapping
 
 from .program import Program
@@ -74,6 +76,30 @@ def _named(owner, names=NAMES):
     return None
 
 
+def _telling_names(owner):
+    """Names that tell of a baseline without being one of NAMES. A function is only called when it seems to give one."""
+    for name in dir(owner):
+        value = getattr(owner, name, None) if "baseline" in name.lower() and not name.startswith("_") else None
+        if value is None or isinstance(value, (type, types.ModuleType)):
+            continue
+        gives = name.startswith(("make_", "load_", "get_", "build_", "create_")) or name.endswith(
+            ("baseline", "_program", "_path", "_directory", "_dir")
+        )
+        if gives or not callable(value):
+            yield name
+
+
+def _only_directory(below):
+    """The one directory below another, at most four levels deep, that holds a policy.py."""
+    found = []
+    for directory, inner, files in os.walk(below):
+        level = os.path.relpath(directory, below).count(os.sep)
+        inner[:] = [] if level >= 3 else sorted(set(inner) - {"__pycache__", "tests"})
+        if "policy.py" in files and directory != below:
+            found.append(directory)
+    return found[0] if len(found) == 1 else None
+
+
 def _fixtures(owner):
     for name in FIXTURES:
         value = getattr(owner, name, None)
@@ -108,10 +134,19 @@ def find(benchmark, name):
             found = _named(fixture, NAMES + ("program",))
             if found is not None:
                 return found
-    for module in owners[1:]:
-        file = getattr(module, "__file__", None)
-        for directory in DIRECTORIES if file else ():
-            found = _program(os.path.join(os.path.dirname(file), directory))
+    for owner in owners:
+        found = _named(owner, _telling_names(owner))
+        if found is not None:
+            return found
+    places = [os.path.dirname(module.__file__) for module in owners[1:] if getattr(module, "__file__", None)]
+    for place in places:
+        for directory in DIRECTORIES:
+            found = _program(os.path.join(place, directory))
             if found is not None:
                 return found
+    for module in owners[1:]:
+        if hasattr(module, "__path__") and getattr(module, "__file__", None):
+            only = _only_directory(os.path.dirname(module.__file__))
+            if only is not None:
+                return _program(only)
     raise LookupError("the package of %s has no baseline where one is looked for" % name)
