@@ -77,6 +77,7 @@ epg_code epg_run_document_check(const epg_run_request *request, epg_error *err)
     EPG_TRY(check_texts("the Benchmark", &request->pool->benchmark, 1, err));
     EPG_TRY(check_texts("the Benchmark's interpreter", &request->pool->benchmark_options.python, 1, err));
     EPG_TRY(check_texts("the interpreter", &request->pool->execution.python, 1, err));
+    EPG_TRY(check_texts("the modules to preload", &request->pool->execution.preload, 1, err));
     EPG_TRY(check_texts("the Agent's executable", &agent->executable, 1, err));
     EPG_TRY(check_texts("the Agent's home", &request->agent_login, 1, err));
     EPG_TRY(check_texts("the Agent's argument", agent->command, agent->command_count, err));
@@ -112,6 +113,7 @@ epg_code epg_run_document_write(int run, const epg_run_request *request, const e
     epg_json_put_double(&writer, "environment_timeout_seconds", (double)pool->call_limit_ns / 1e9);
     epg_json_put_u64(&writer, "jobs", pool->jobs);
     epg_json_put_u64(&writer, "policy_memory_bytes", pool->execution.limits.memory_bytes);
+    epg_json_put_text(&writer, "preload", pool->execution.preload);
     epg_json_put_text(&writer, "profile", epg_profile_name(pool->execution.profile));
     epg_json_put_text(&writer, "python", pool->execution.python);
     epg_json_put_bool(&writer, "unsafe", pool->execution.profile == EPG_PROFILE_PROCESS);

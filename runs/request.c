@@ -126,6 +126,7 @@ static epg_code read_pool(const json_t *document, const epg_run_again_request *a
     EPG_TRY(epg_json_text(benchmark, "spec", "config.json", &out->pool.benchmark, err));
     EPG_TRY(epg_json_text(execution, "profile", "config.json", &profile, err));
     EPG_TRY(epg_json_text(execution, "python", "config.json", &out->pool.execution.python, err));
+    out->pool.execution.preload = json_string_value(json_object_get(execution, "preload"));
     EPG_TRY(epg_json_double(execution, "environment_timeout_seconds", "config.json", &limit, err));
     EPG_TRY(epg_json_u64(execution, "jobs", "config.json", &jobs, err));
     EPG_TRY(epg_json_u64(benchmark, "memory_bytes", "config.json", &benchmark_memory, err));

@@ -227,6 +227,7 @@ static epg_code read_likeness(epg_options *options, likeness *out, epg_error *er
     epg_option_default(options, "benchmark-python", json_string_value(json_object_get(benchmark, "python")));
     epg_option_default(options, "execution", json_string_value(json_object_get(execution, "profile")));
     epg_option_default(options, "python", json_string_value(json_object_get(execution, "python")));
+    epg_option_default(options, "preload", json_string_value(json_object_get(execution, "preload")));
     out->given = true;
     return EPG_OK;
 }

@@ -70,6 +70,11 @@ epg_code epg_setup_read(epg_options *options, epg_setup *out, epg_error *err)
     EPG_TRY(epg_option_bytes(options, "benchmark-memory", MEMORY_MIN, &setup.pool.benchmark_options.memory_bytes, err));
     setup.pool.execution.python = setup.python;
     setup.pool.execution.guest_root = setup.guest_root;
+    setup.pool.execution.preload = epg_option_find(options, "preload")->value;
+    if (setup.pool.execution.preload != NULL &&
+        epg_python_imports(setup.python, setup.pool.execution.preload, err) != EPG_OK) {
+        return epg_fail_within(err, "--preload");
+    }
     setup.pool.execution.limits = epg_guest_default_limits;
     EPG_TRY(epg_option_bytes(options, "policy-memory", MEMORY_MIN, &setup.pool.execution.limits.memory_bytes, err));
     EPG_TRY(epg_execution_check(&setup.pool.execution, err));

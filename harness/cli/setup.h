@@ -20,6 +20,10 @@
      .value_name = "PATH",                                                                                             \
      .group = "How to evaluate",                                                                                       \
      .help = "interpreter of the Policies, CPython 3.9 or newer (default python3)"},                                   \
+        {.name = "preload",                                                                                            \
+         .kind = EPG_OPTION_VALUE,                                                                                     \
+         .value_name = "MODULES",                                                                                      \
+         .help = "modules, such as numpy, that are imported once for all Policies instead of in every Episode"},       \
         {.name = "benchmark-python",                                                                                   \
          .kind = EPG_OPTION_VALUE,                                                                                     \
          .value_name = "PATH",                                                                                         \

@@ -29,6 +29,7 @@ static void set_worker_config(epg_pool *pool)
         .benchmark_memory = config->benchmark_options.memory_bytes,
         .source_root = copy_or_null(config->benchmark_options.source_root),
         .python = copy_or_null(config->execution.python),
+        .preload = copy_or_null(config->execution.preload),
         .guest_root = copy_or_null(config->execution.guest_root),
         .profile = config->execution.profile,
         .limits = config->execution.limits,

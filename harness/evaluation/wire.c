@@ -91,6 +91,7 @@ void epg_worker_config_free(epg_worker_config *config)
     free(config->benchmark_python);
     free(config->source_root);
     free(config->python);
+    free(config->preload);
     free(config->guest_root);
     *config = (epg_worker_config){0};
 }
@@ -126,7 +127,7 @@ static epg_code get_limits(epg_span map, epg_guest_limits *out, epg_error *err)
 
 void epg_wire_put_config(epg_buffer *out, const epg_worker_config *config)
 {
-    epg_value_put_map(out, 10);
+    epg_value_put_map(out, 11);
     put_text(out, "benchmark", config->benchmark);
     put_i64(out, "benchmark_memory", (int64_t)config->benchmark_memory);
     put_text(out, "benchmark_python", config->benchmark_python);
@@ -135,6 +136,7 @@ void epg_wire_put_config(epg_buffer *out, const epg_worker_config *config)
     epg_value_put_key(out, "limits");
     put_limits(out, &config->limits);
     put_i64(out, "policy_limit_ns", config->policy_limit_ns);
+    put_text(out, "preload", config->preload);
     put_text(out, "profile", epg_profile_name(config->profile));
     put_text(out, "python", config->python);
     put_text(out, "source_root", config->source_root);
@@ -154,6 +156,7 @@ epg_code epg_wire_get_config(epg_span body, epg_worker_config *out, epg_error *e
     EPG_TRY(get_text(body, "guest_root", &config.guest_root, err));
     EPG_TRY(get_limits(body, &config.limits, err));
     EPG_TRY(get_i64(body, "policy_limit_ns", &config.policy_limit_ns, err));
+    EPG_TRY(get_text(body, "preload", &config.preload, err));
     EPG_TRY(get_text(body, "profile", &profile, err));
     EPG_TRY(get_text(body, "python", &config.python, err));
     EPG_TRY(get_text(body, "source_root", &config.source_root, err));

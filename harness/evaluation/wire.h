@@ -46,6 +46,7 @@ typedef struct epg_worker_config {
     uint64_t benchmark_memory; /* bytes; 0: no limit */
     char *source_root;         /* NULL: the working directory */
     char *python;
+    char *preload; /* NULL: nothing */
     char *guest_root;
     epg_profile profile;
     epg_guest_limits limits;

@@ -74,6 +74,7 @@ static epg_code configure(worker *self, epg_span body, epg_error *err)
     EPG_TRY(open_benchmark(self, err));
     self->execution = (epg_execution){.profile = self->config.profile,
                                       .python = self->config.python,
+                                      .preload = self->config.preload,
                                       .guest_root = self->config.guest_root,
                                       .scratch = self->scratch_path,
                                       .limits = self->config.limits};

@@ -8,9 +8,10 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/text.h"
 #include "guest/guest.h"
 
-enum { PROBE_SECONDS = 10, PROBE_OUTPUT = 8192 };
+enum { PROBE_SECONDS = 10, IMPORT_SECONDS = 120, PROBE_OUTPUT = 8192 };
 
 /* What a candidate says of itself. A shim answers with the interpreter behind it; a venv's python answers with its own
  * path, which must be kept, for pyvenv.cfg stands beside it. */
@@ -18,13 +19,23 @@ static const char probe_code[] = "import sys\n"
                                  "sys.stdout.write('%s\\n%d\\n%d\\n%s\\n' % (sys.implementation.name, "
                                  "sys.version_info[0], sys.version_info[1], sys.executable))\n";
 
+/* Imports what it is told to and tells what goes wrong, in one line. */
+static const char import_code[] = "import sys\n"
+                                  "for name in sys.argv[1].split(','):\n"
+                                  "    try:\n"
+                                  "        __import__(name)\n"
+                                  "    except BaseException as error:\n"
+                                  "        text = type(error).__name__ + ': ' + ' '.join(str(error).split())\n"
+                                  "        sys.__stdout__.write('\\0' + name + ': ' + text[:300])\n"
+                                  "        break\n";
+
 /* Reads what the candidate prints until it ends its output; bounded in time and size. */
 static epg_code probe_read(int fd, int64_t deadline, epg_buffer *out, epg_error *err)
 {
     for (;;) {
         struct pollfd ready = {.fd = fd, .events = POLLIN};
         if (poll(&ready, 1, epg_poll_timeout_ms(deadline)) == 0) {
-            return epg_fail(err, EPG_ERR_TIMEOUT, "it did not answer in %d s", PROBE_SECONDS);
+            return epg_fail(err, EPG_ERR_TIMEOUT, "it did not answer in time");
         }
         char chunk[512];
         ssize_t got = read(fd, chunk, sizeof chunk);
@@ -40,7 +51,7 @@ static epg_code probe_read(int fd, int64_t deadline, epg_buffer *out, epg_error 
     }
 }
 
-static epg_code probe(const char *name, epg_buffer *out, epg_error *err)
+static epg_code probe(const char *const *argv, int seconds, epg_buffer *out, epg_error *err)
 {
     EPG_AUTO_CLOSE int reader = -1;
     EPG_AUTO_CLOSE int writer = -1;
@@ -50,7 +61,6 @@ static epg_code probe(const char *name, epg_buffer *out, epg_error *err)
     }
     reader = ends[0];
     writer = ends[1];
-    const char *const argv[] = {name, "-I", "-S", "-c", probe_code, NULL};
     const epg_fd_map fds[] = {{writer, STDOUT_FILENO}};
     epg_spawn spawn = {
         .argv = argv,
@@ -65,14 +75,14 @@ static epg_code probe(const char *name, epg_buffer *out, epg_error *err)
     epg_process process;
     EPG_TRY(epg_process_spawn(&spawn, &process, err));
     (void)close(epg_take_fd(&writer));
-    int64_t deadline = epg_deadline_after_seconds(PROBE_SECONDS);
+    int64_t deadline = epg_deadline_after_seconds(seconds);
     epg_code code = probe_read(reader, deadline, out, err);
     epg_exit end = {0};
     if (code == EPG_OK && epg_process_wait(&process, deadline, &end, err) == EPG_OK) {
         return end.code == 0 ? EPG_OK : epg_fail(err, EPG_ERR_INVALID, "it failed to run a small script");
     }
     epg_process_end(&process, 0, &end);
-    return code != EPG_OK ? code : epg_fail(err, EPG_ERR_TIMEOUT, "it did not end in %d s", PROBE_SECONDS);
+    return code != EPG_OK ? code : epg_fail(err, EPG_ERR_TIMEOUT, "it did not end in %d s", seconds);
 }
 
 static const char *next_line(char **rest)
@@ -90,7 +100,8 @@ epg_code epg_python_find(const char *name, char **path, epg_error *err)
     if (*candidate == '\0') {
         return epg_fail(err, EPG_ERR_USAGE, "empty name of a python: %s", advice);
     }
-    epg_code code = probe(candidate, &answer, &cause);
+    const char *const argv[] = {candidate, "-I", "-S", "-c", probe_code, NULL};
+    epg_code code = probe(argv, PROBE_SECONDS, &answer, &cause);
     if (code == EPG_ERR_NOT_FOUND) {
         return epg_fail(err, EPG_ERR_USAGE, "no python found as '%.256s': %s", candidate, advice);
     }
@@ -110,6 +121,40 @@ epg_code epg_python_find(const char *name, char **path, epg_error *err)
         return epg_fail(err, EPG_ERR_USAGE, "'%.256s' is Python %ld.%ld, too old: %s", candidate, major, minor, advice);
     }
     *path = epg_strdup(executable);
+    return EPG_OK;
+}
+
+static bool names_modules(const char *text)
+{
+    bool begins = true; /* a part of a name */
+    for (const char *at = text; *at != '\0'; at++) {
+        bool letter = (*at >= 'a' && *at <= 'z') || (*at >= 'A' && *at <= 'Z') || *at == '_' || (*at & 0x80) != 0;
+        bool digit = *at >= '0' && *at <= '9';
+        bool parts = *at == '.' || *at == ',';
+        if ((!letter && !digit && !parts) || (begins && !letter)) {
+            return false;
+        }
+        begins = parts;
+    }
+    return !begins;
+}
+
+epg_code epg_python_imports(const char *python, const char *modules, epg_error *err)
+{
+    EPG_AUTO_BUFFER answer = {.limit = PROBE_OUTPUT};
+    epg_error cause = {.text = ""};
+    if (!names_modules(modules)) {
+        return epg_fail(err, EPG_ERR_USAGE, "\"%.256s\" is no list of modules, as in numpy,math", modules);
+    }
+    const char *const argv[] = {python, "-I", "-c", import_code, modules, NULL};
+    epg_code code = probe(argv, IMPORT_SECONDS, &answer, &cause);
+    const char *told = epg_buffer_cstr(&answer);
+    const char *fault = memchr(told, '\0', answer.size); /* after what the modules print */
+    if (code != EPG_OK || fault != NULL) {
+        const char *why = fault != NULL ? fault + 1 : cause.text;
+        EPG_AUTO_FREE char *shown = epg_printable(why, strlen(why));
+        return epg_fail(err, EPG_ERR_USAGE, "%s can't import %s", python, shown);
+    }
     return EPG_OK;
 }
 

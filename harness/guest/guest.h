@@ -18,6 +18,9 @@ typedef struct epg_policy epg_policy;
 /* Finds the real interpreter for `name` (NULL: python3): an absolute path with shims (pyenv) resolved, version >= 3.9.
  * USAGE with one line that says what to do. *path: caller frees. */
 epg_code epg_python_find(const char *name, char **path, epg_error *err);
+/* Checks that `modules` are names of modules, separated by commas, and that this interpreter can import them, as the
+ * fork server will. USAGE. */
+epg_code epg_python_imports(const char *python, const char *modules, epg_error *err);
 /* The directory of the guest package: beside the installed binary, or in the source tree it was built from. */
 epg_code epg_guest_root_find(char **path, epg_error *err);
 
