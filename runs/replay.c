@@ -7,13 +7,12 @@
 
 #include "base/text.h"
 #include "runs/digests.h"
+#include "runs/replay_lanes.h"
 #include "runs/replay_trace.h"
 #include "runs/request.h"
 #include "runs/traces.h"
 #include "system/files.h"
 #include "system/tree.h"
-
-#define EVALUATION "replay" /* names the records of the evaluation under way */
 
 typedef struct plan {
     epg_episode_spec *specs;
@@ -23,6 +22,7 @@ typedef struct plan {
 struct epg_replay {
     const epg_reading *reading;
     epg_stored_request stored;
+    epg_pool_config config;
     epg_pool *pool;
     char *scratch; /* a directory of ours for the records of replayed Episodes; NULL: not made */
     int records;   /* the same, open */
@@ -102,7 +102,8 @@ static epg_code open_replay(epg_replay *self, const epg_replay_setup *setup, epg
     epg_pool_config pool = self->stored.pool;
     pool.episode_timeout_seconds = history->config.episode_timeout_seconds;
     EPG_TRY(choose_execution(setup, &pool, err));
-    EPG_TRY(epg_pool_open(&pool, &self->pool, err));
+    self->config = pool;
+    EPG_TRY(epg_pool_open(&self->config, &self->pool, err));
     EPG_TRY(check_benchmark(self, err));
     EPG_TRY(epg_tree_temporary("epg-replay-", &self->scratch, &self->records, err));
     return epg_pool_keep_records(self->pool, self->scratch, false, err);
@@ -168,6 +169,7 @@ bool epg_replay_is_equal(const epg_replay_result *result)
 
 /* What was recorded of one evaluation. */
 typedef struct recorded {
+    const char *again; /* names the records of its replay */
     const char *phase;
     uint64_t number;
     const epg_episode_result *episodes;
@@ -214,11 +216,11 @@ static epg_code open_traces(const epg_replay *self, const recorded *what, int *t
 }
 
 /* By whole traces: any Episode, both values. */
-static void find_in_traces(const epg_replay *self, int traces, const char *name, const epg_episode_result *episode,
-                           epg_replay_result *out)
+static void find_in_traces(const epg_replay *self, int traces, const char *name, const char *again,
+                           const epg_episode_result *episode, epg_replay_result *out)
 {
     epg_trace_lines lines = {0};
-    if (epg_traces_compare(traces, name, self->records, EVALUATION, episode, &lines, NULL) == EPG_OK &&
+    if (epg_traces_compare(traces, name, self->records, again, episode, &lines, NULL) == EPG_OK &&
         lines.recorded != NULL) {
         epg_replay_lines(lines.recorded, lines.replayed, out);
     }
@@ -227,14 +229,14 @@ static void find_in_traces(const epg_replay *self, int traces, const char *name,
 }
 
 /* By step digests: any Episode, but only the replayed value. */
-static void find_in_digests(const epg_replay *self, int traces, const char *name, const epg_episode_result *episode,
-                            epg_replay_result *out)
+static void find_in_digests(const epg_replay *self, int traces, const char *name, const char *again,
+                            const epg_episode_result *episode, epg_replay_result *out)
 {
     EPG_AUTO_FREE char *file_name = epg_format("%s.digests", name);
     EPG_AUTO_BUFFER file = {0};
     epg_digest_difference found = {0};
     if (epg_file_read(traces, file_name, EPG_DIGESTS_RECORDS_MAX, &file, NULL) == EPG_OK &&
-        epg_digests_compare(epg_buffer_span(&file), self->records, EVALUATION, episode, &found, NULL) == EPG_OK &&
+        epg_digests_compare(epg_buffer_span(&file), self->records, again, episode, &found, NULL) == EPG_OK &&
         found.found) {
         out->step_known = true;
         out->step = found.step;
@@ -252,7 +254,7 @@ static void find_step(const epg_replay *self, const recorded *what, const epg_ev
     EPG_AUTO_FREE char *name = NULL;
     bool kept = open_traces(self, what, &traces, &name) == EPG_OK;
     if (kept) {
-        find_in_traces(self, traces, name, &result->episodes[first], out);
+        find_in_traces(self, traces, name, what->again, &result->episodes[first], out);
     }
     out->evidence = out->step_known ? "traces" : NULL;
     if (!out->step_known && strcmp(what->phase, "training") == 0 && what->count == result->count) {
@@ -260,7 +262,7 @@ static void find_step(const epg_replay *self, const recorded *what, const epg_ev
         out->evidence = out->step_known ? "feedback" : NULL;
     }
     if (!out->step_known && kept) {
-        find_in_digests(self, traces, name, &result->episodes[first], out);
+        find_in_digests(self, traces, name, what->again, &result->episodes[first], out);
         out->evidence = out->step_known ? "digests" : NULL;
     }
 }
@@ -283,12 +285,12 @@ static void compare(const epg_replay *self, const recorded *what, const epg_epis
 }
 
 /* Where the user asked for whole traces of the replay. */
-static epg_code keep_traces(epg_replay *self, const char *name, const epg_evaluation_result *result, bool *kept,
-                            epg_error *err)
+static epg_code keep_traces(epg_replay *self, const char *name, const epg_lane_task *task, bool *kept, epg_error *err)
 {
     uint64_t bytes = 0;
     if (self->traces >= 0) {
-        EPG_TRY(epg_traces_write(self->traces, self->records, EVALUATION, name, result, self->trace_room, &bytes, err));
+        EPG_TRY(epg_traces_write(self->traces, self->records, task->name, name, &task->result, self->trace_room, &bytes,
+                                 err));
         self->trace_room -= bytes;
     }
     *kept = bytes > 0;
@@ -309,150 +311,263 @@ static const char *recorded_traces(const epg_replay *self, const recorded *what)
                                                                         : NULL;
 }
 
-static epg_code replay_one(epg_replay *self, const recorded *what, const plan *planned, int cancel,
-                           const epg_replay_visitor *visitor, epg_error *err)
+/* --- tasks: one evaluation each --- */
+
+typedef struct facts {
+    recorded what;                     /* fresh: phase and number only */
+    const epg_episode_result **before; /* of the record, in the order of the task's Episodes */
+    bool known;                        /* an earlier replay told it */
+    bool same;                         /* the Program of the task before: the result is the same too */
+} facts;
+
+static void facts_free(void *own)
 {
-    bool known = false;
-    if (visitor->known != NULL) {
-        EPG_TRY(visitor->known(visitor->context, what->phase, what->number, &known, err));
+    facts *self = own;
+    if (self != NULL) {
+        free((void *)self->before);
+        free(self);
     }
-    if (known) {
+}
+
+/* What is to be done, in order. */
+typedef struct to_do {
+    epg_replay *replay;
+    const epg_replay_visitor *visitor;
+    uint64_t number, last;
+    size_t stage;                 /* 0: training; then each Validation; last the Assessment */
+    char digest[EPG_DIGEST_TEXT]; /* of the Program that the task before plays; "": it plays none */
+} to_do;
+
+static epg_code begin_task(const to_do *self, const char *phase, uint64_t number, epg_lane_task *task, facts **out,
+                           epg_error *err)
+{
+    facts *own = epg_alloc(sizeof *own);
+    task->own = own;
+    own->what = (recorded){.phase = phase, .number = number};
+    *out = own;
+    return self->visitor->known != NULL ? self->visitor->known(self->visitor->context, phase, number, &own->known, err)
+                                        : EPG_OK;
+}
+
+/* --- the recorded Episodes --- */
+
+static uint64_t policy_seed(const epg_replay *self, const plan *planned, uint64_t index)
+{
+    uint64_t seed = self->reading->history.config.seed;
+    return planned == &self->training     ? epg_training_policy_seed(seed, index)
+           : planned == &self->validation ? epg_policy_seed(epg_validation_seed(seed), index)
+                                          : epg_policy_seed(epg_assessment_seed(seed), index);
+}
+
+static epg_code fill_task(const to_do *agenda, const recorded *what, const plan *planned, epg_lane_task *task,
+                          epg_error *err)
+{
+    epg_replay *self = agenda->replay;
+    facts *own = NULL;
+    EPG_TRY(begin_task(agenda, what->phase, what->number, task, &own, err));
+    own->what = *what;
+    if (own->known) {
         return EPG_OK;
     }
-    EPG_AUTO_FREE epg_planned_episode *episodes = epg_alloc_array(what->count, sizeof *episodes);
-    EPG_AUTO_FREE const epg_episode_result **before =
-        epg_alloc_array(what->count, sizeof *before); /* NOLINT(bugprone-sizeof-expression): pointers are meant */
-    const epg_config *config = &self->reading->history.config;
-    size_t count = 0;
+    task->episodes = epg_alloc_array(what->count, sizeof *task->episodes);
+    own->before = (const epg_episode_result **)epg_alloc_array(what->count, sizeof(const epg_episode_result *));
     for (size_t i = 0; i < what->count; i++) {
         const epg_episode_result *one = &what->episodes[i];
-        if (!one->finished || one->index >= planned->count) {
-            continue;
+        if (one->finished && one->index < planned->count) {
+            own->before[task->count] = one;
+            task->episodes[task->count++] =
+                (epg_planned_episode){.index = one->index,
+                                      .spec = &planned->specs[one->index],
+                                      .policy_seed = policy_seed(self, planned, one->index)};
         }
-        uint64_t policy_seed = planned == &self->training ? epg_training_policy_seed(config->seed, one->index)
-                               : planned == &self->validation
-                                   ? epg_policy_seed(epg_validation_seed(config->seed), one->index)
-                                   : epg_policy_seed(epg_assessment_seed(config->seed), one->index);
-        before[count] = one;
-        episodes[count++] =
-            (epg_planned_episode){.index = one->index, .spec = &planned->specs[one->index], .policy_seed = policy_seed};
     }
-    if (count == 0) {
-        return EPG_OK;
-    }
-    EPG_CLEANUP(epg_program_free) epg_program program = {0};
-    EPG_CLEANUP(epg_evaluation_result_free) epg_evaluation_result result = {0};
-    EPG_CLEANUP(epg_replay_result_free) epg_replay_result out = {.phase = what->phase, .number = what->number};
-    EPG_TRY(epg_reading_program(self->reading, what->number, &program, err));
-    epg_evaluation_plan again = {.name = EVALUATION, .program = &program, .episodes = episodes, .count = count};
-    EPG_TRY(epg_evaluate(self->pool, &again, cancel, &result, err));
-    out.episodes = count;
-    out.has_recorded_score = what->scored && count == what->count;
-    out.recorded_score = what->score;
-    out.score = result.feedback.score;
-    out.policy_failures = result.policy_failures;
-    memcpy(out.program_digest, program.digest, sizeof out.program_digest);
-    out.recorded_traces = recorded_traces(self, what);
-    compare(self, what, before, &result, &out);
-    EPG_AUTO_FREE char *name = traces_name(what);
-    epg_code code = keep_traces(self, name, &result, &out.traces_kept, err);
-    epg_evaluation_discard_records(self->pool, EVALUATION);
-    return code == EPG_OK ? visitor->visit(visitor->context, &out, err) : code;
+    return task->count > 0 ? epg_reading_program(self->reading, what->number, &task->program, err) : EPG_OK;
 }
 
-static epg_code replay_measure(epg_replay *self, const epg_history_measure *measure, const char *phase, plan *planned,
-                               int cancel, const epg_replay_visitor *visitor, epg_error *err)
+static recorded of_training(const epg_history *history, uint64_t number)
 {
-    const epg_config *config = &self->reading->history.config;
-    bool validation = planned == &self->validation;
-    recorded what = {.phase = phase,
-                     .number = measure->number,
-                     .episodes = measure->episodes,
-                     .count = measure->episodes != NULL ? measure->episode_count : 0,
-                     .scored = measure->completed,
-                     .score = measure->score};
-    if (what.count == 0) {
-        return EPG_OK;
-    }
-    EPG_TRY(make_plan(self, planned, validation ? config->validation_split : config->assessment_split,
-                      validation ? epg_validation_seed(config->seed) : epg_assessment_seed(config->seed),
-                      validation ? config->episodes_per_candidate : config->assessment_episodes, err));
-    return replay_one(self, &what, planned, cancel, visitor, err);
+    const epg_history_submission *submission = &history->submissions[number - 1];
+    return (recorded){.phase = "training",
+                      .number = number,
+                      .episodes = submission->episodes,
+                      .count = submission->episodes != NULL ? submission->facts.indices.count : 0,
+                      .scored = submission->facts.state == EPG_SUBMISSION_PUBLISHED,
+                      .score = submission->facts.score};
 }
 
-epg_code epg_replay_submission(epg_replay *self, uint64_t number, int cancel, const epg_replay_visitor *visitor,
-                               epg_error *err)
+static recorded of_measure(const epg_history_measure *measure, const char *phase)
+{
+    return (recorded){.phase = phase,
+                      .number = measure->number,
+                      .episodes = measure->episodes,
+                      .count = measure->episodes != NULL ? measure->episode_count : 0,
+                      .scored = measure->completed,
+                      .score = measure->score};
+}
+
+/* What stands at a stage of a submission; `count` 0: nothing. */
+static recorded at_stage(const epg_replay *self, uint64_t number, size_t stage, const plan **planned)
 {
     const epg_history *history = &self->reading->history;
-    const epg_history_submission *submission = epg_reading_submission(self->reading, number);
-    if (submission == NULL) {
-        return epg_fail(err, EPG_ERR_USAGE, "the initial Program was not evaluated; --on SPLIT:EPISODES measures it");
+    recorded what = {0};
+    if (stage == 0) {
+        *planned = &self->training;
+        return of_training(history, number);
     }
+    if (stage <= history->validation_count) {
+        *planned = &self->validation;
+        what = of_measure(&history->validation[stage - 1], "validation");
+    } else if (history->assessment_started) {
+        *planned = &self->assessment;
+        what = of_measure(&history->assessment, "assessment");
+    }
+    return what.number == number ? what : (recorded){0};
+}
+
+static epg_code next_recorded(void *context, epg_lane_task *task, bool *have, epg_error *err)
+{
+    to_do *self = context;
+    size_t stages = self->replay->reading->history.validation_count + 2;
+    *have = false;
+    while (!*have && self->number <= self->last) {
+        const plan *planned = NULL;
+        recorded what = at_stage(self->replay, self->number, self->stage, &planned);
+        self->stage = (self->stage + 1) % stages;
+        self->number += self->stage == 0;
+        if (what.count > 0) {
+            EPG_TRY(fill_task(self, &what, planned, task, err));
+            const facts *own = task->own;
+            *have = own->known || task->count > 0;
+            if (!*have) {
+                facts_free(EPG_TAKE(task->own));
+                epg_free_cleanup(&task->episodes);
+            }
+        }
+    }
+    return EPG_OK;
+}
+
+static epg_code take_recorded(void *context, const epg_lane_task *task, epg_error *err)
+{
+    const to_do *agenda = context;
+    epg_replay *self = agenda->replay;
+    const facts *own = task->own;
+    recorded what = own->what;
+    if (own->known) {
+        return agenda->visitor->recall(agenda->visitor->context, what.phase, what.number, err);
+    }
+    EPG_CLEANUP(epg_replay_result_free) epg_replay_result out = {.phase = what.phase, .number = what.number};
+    what.again = task->name;
+    out.episodes = task->count;
+    out.has_recorded_score = what.scored && task->count == what.count;
+    out.recorded_score = what.score;
+    out.score = task->result.feedback.score;
+    out.policy_failures = task->result.policy_failures;
+    memcpy(out.program_digest, task->program.digest, sizeof out.program_digest);
+    out.recorded_traces = recorded_traces(self, &what);
+    compare(self, &what, own->before, &task->result, &out);
+    EPG_AUTO_FREE char *name = traces_name(&what);
+    EPG_TRY(keep_traces(self, name, task, &out.traces_kept, err));
+    return agenda->visitor->visit(agenda->visitor->context, &out, err);
+}
+
+/* Before anything runs: a pool that evaluates can't plan. */
+static epg_code plan_recorded(epg_replay *self, uint64_t first, uint64_t last, epg_error *err)
+{
+    const epg_history *history = &self->reading->history;
     const epg_config *config = &history->config;
     EPG_TRY(make_plan(self, &self->training, config->split, epg_training_pool_seed(config->seed),
                       config->episode_pool_size, err));
-    recorded training = {.phase = "training",
-                         .number = number,
-                         .episodes = submission->episodes,
-                         .count = submission->episodes != NULL ? submission->facts.indices.count : 0,
-                         .scored = submission->facts.state == EPG_SUBMISSION_PUBLISHED,
-                         .score = submission->facts.score};
-    EPG_TRY(replay_one(self, &training, &self->training, cancel, visitor, err));
     for (size_t i = 0; i < history->validation_count; i++) {
-        if (history->validation[i].number == number) {
-            EPG_TRY(
-                replay_measure(self, &history->validation[i], "validation", &self->validation, cancel, visitor, err));
+        if (history->validation[i].number >= first && history->validation[i].number <= last) {
+            EPG_TRY(make_plan(self, &self->validation, config->validation_split, epg_validation_seed(config->seed),
+                              config->episodes_per_candidate, err));
         }
     }
-    if (history->assessment_started && history->assessment.number == number) {
-        return replay_measure(self, &history->assessment, "assessment", &self->assessment, cancel, visitor, err);
+    if (history->assessment_started && history->assessment.number >= first && history->assessment.number <= last) {
+        return make_plan(self, &self->assessment, config->assessment_split, epg_assessment_seed(config->seed),
+                         config->assessment_episodes, err);
     }
     return EPG_OK;
+}
+
+epg_code epg_replay_submissions(epg_replay *self, uint64_t first, uint64_t last, int cancel,
+                                const epg_replay_visitor *visitor, epg_error *err)
+{
+    if (first == 0) {
+        return epg_fail(err, EPG_ERR_USAGE, "the initial Program was not evaluated; --on SPLIT:EPISODES measures it");
+    }
+    EPG_TRY(plan_recorded(self, first, last, err));
+    to_do what = {.replay = self, .visitor = visitor, .number = first, .last = last};
+    const epg_lane_work work = {.next = next_recorded, .take = take_recorded, .drop = facts_free, .context = &what};
+    return epg_lanes_run(&self->config, self->pool, self->scratch, &work, cancel, err);
 }
 
 /* --- other Episodes --- */
 
-epg_code epg_replay_plan(epg_replay *self, const epg_replay_on *on, epg_error *err)
+static epg_code next_fresh(void *context, epg_lane_task *task, bool *have, epg_error *err)
 {
-    self->fresh_seed = on->seed;
-    return make_plan(self, &self->fresh, on->split, on->seed, on->episodes, err);
-}
-
-static epg_code measure(epg_replay *self, const epg_program *program, const char *name, int cancel, epg_error *err)
-{
-    EPG_AUTO_FREE epg_planned_episode *episodes = epg_alloc_array(self->fresh.count, sizeof *episodes);
-    for (uint64_t i = 0; i < self->fresh.count; i++) {
-        episodes[i] = (epg_planned_episode){
-            .index = i, .spec = &self->fresh.specs[i], .policy_seed = epg_policy_seed(self->fresh_seed, i)};
+    to_do *self = context;
+    epg_replay *replay = self->replay;
+    facts *own = NULL;
+    *have = self->number <= self->last;
+    if (!*have) {
+        return EPG_OK;
     }
-    EPG_CLEANUP(epg_evaluation_result_free) epg_evaluation_result result = {0};
-    epg_replay_result out = {.phase = "fresh", .episodes = self->fresh.count};
-    epg_evaluation_plan what = {
-        .name = EVALUATION, .program = program, .episodes = episodes, .count = self->fresh.count};
-    EPG_TRY(epg_evaluate(self->pool, &what, cancel, &result, err));
-    epg_code code = keep_traces(self, name, &result, &out.traces_kept, err);
-    epg_evaluation_discard_records(self->pool, EVALUATION);
-    EPG_TRY(code);
-    memcpy(out.program_digest, program->digest, sizeof out.program_digest);
-    out.score = result.feedback.score;
-    out.policy_failures = result.policy_failures;
-    self->measured = out;
+    uint64_t number = self->number++;
+    EPG_TRY(begin_task(self, "fresh", number, task, &own, err));
+    if (own->known) {
+        self->digest[0] = '\0';
+        return EPG_OK;
+    }
+    EPG_TRY(epg_reading_program(replay->reading, number, &task->program, err));
+    own->same = replay->traces < 0 && strcmp(task->program.digest, self->digest) == 0;
+    if (own->same) {
+        return EPG_OK;
+    }
+    memcpy(self->digest, task->program.digest, sizeof self->digest);
+    task->count = (size_t)replay->fresh.count;
+    task->episodes = epg_alloc_array(task->count, sizeof *task->episodes);
+    for (uint64_t i = 0; i < replay->fresh.count; i++) {
+        task->episodes[i] = (epg_planned_episode){
+            .index = i, .spec = &replay->fresh.specs[i], .policy_seed = epg_policy_seed(replay->fresh_seed, i)};
+    }
     return EPG_OK;
 }
 
-epg_code epg_replay_measure(epg_replay *self, uint64_t number, int cancel, epg_replay_result *out, epg_error *err)
+static epg_code take_fresh(void *context, const epg_lane_task *task, epg_error *err)
 {
-    EPG_CLEANUP(epg_program_free) epg_program program = {0};
-    char name[EPG_SUBMISSION_ID_TEXT];
-    epg_reading_name(number, name);
-    EPG_TRY(epg_reading_program(self->reading, number, &program, err));
-    if (self->traces >= 0 || strcmp(program.digest, self->measured.program_digest) != 0) {
-        EPG_TRY(measure(self, &program, name, cancel, err));
+    const to_do *agenda = context;
+    epg_replay *self = agenda->replay;
+    const facts *own = task->own;
+    uint64_t number = own->what.number;
+    if (own->known) {
+        return agenda->visitor->recall(agenda->visitor->context, own->what.phase, number, err);
+    }
+    if (!own->same) {
+        char name[EPG_SUBMISSION_ID_TEXT];
+        epg_reading_name(number, name);
+        self->measured = (epg_replay_result){.phase = own->what.phase,
+                                             .episodes = task->count,
+                                             .score = task->result.feedback.score,
+                                             .policy_failures = task->result.policy_failures};
+        memcpy(self->measured.program_digest, task->program.digest, sizeof self->measured.program_digest);
+        EPG_TRY(keep_traces(self, name, task, &self->measured.traces_kept, err));
     }
     const epg_history_submission *submission = epg_reading_submission(self->reading, number);
-    *out = self->measured; /* it owns nothing */
-    out->number = number;
-    out->has_recorded_score = submission != NULL && submission->facts.state == EPG_SUBMISSION_PUBLISHED;
-    out->recorded_score = out->has_recorded_score ? submission->facts.score : 0;
-    return EPG_OK;
+    epg_replay_result out = self->measured; /* it owns nothing */
+    out.number = number;
+    out.has_recorded_score = submission != NULL && submission->facts.state == EPG_SUBMISSION_PUBLISHED;
+    out.recorded_score = out.has_recorded_score ? submission->facts.score : 0;
+    return agenda->visitor->visit(agenda->visitor->context, &out, err);
+}
+
+epg_code epg_replay_measure(epg_replay *self, const epg_replay_on *on, uint64_t first, uint64_t last, int cancel,
+                            const epg_replay_visitor *visitor, epg_error *err)
+{
+    self->fresh_seed = on->seed;
+    EPG_TRY(make_plan(self, &self->fresh, on->split, on->seed, on->episodes, err));
+    to_do what = {.replay = self, .visitor = visitor, .number = first, .last = last};
+    const epg_lane_work work = {.next = next_fresh, .take = take_fresh, .drop = facts_free, .context = &what};
+    return epg_lanes_run(&self->config, self->pool, self->scratch, &work, cancel, err);
 }

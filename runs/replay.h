@@ -60,16 +60,20 @@ typedef struct epg_replay_result {
 void epg_replay_result_free(epg_replay_result *result);
 bool epg_replay_is_equal(const epg_replay_result *result); /* Episodes and score */
 
-/* All that was recorded of a submission: training, Validation and Assessment Episodes. `visit` is called for each as it
- * ends; a failure of it stops. `known` (NULL: nothing is) tells what need not be replayed, before it is. `cancel`: as
- * for epg_evaluate. */
+/* Called for each evaluation, in the order of submissions; a failure of `visit` or `recall` stops. */
 typedef struct epg_replay_visitor {
     epg_code (*visit)(void *context, const epg_replay_result *result, epg_error *err);
+    /* What an earlier replay told need not be played: `known` says so, ahead of its turn; `recall` is called in place
+     * of `visit`. */
     epg_code (*known)(void *context, const char *phase, uint64_t number, bool *known, epg_error *err);
+    epg_code (*recall)(void *context, const char *phase, uint64_t number, epg_error *err);
     void *context;
 } epg_replay_visitor;
-epg_code epg_replay_submission(epg_replay *replay, uint64_t number, int cancel, const epg_replay_visitor *visitor,
-                               epg_error *err);
+
+/* All that was recorded of the submissions `first` to `last`: training, Validation and Assessment Episodes. `cancel`:
+ * as for epg_evaluate. */
+epg_code epg_replay_submissions(epg_replay *replay, uint64_t first, uint64_t last, int cancel,
+                                const epg_replay_visitor *visitor, epg_error *err);
 
 /* Other Episodes, the same for every submission. */
 typedef struct epg_replay_on {
@@ -77,9 +81,9 @@ typedef struct epg_replay_on {
     uint64_t episodes;
     uint64_t seed;
 } epg_replay_on;
-/* Plans them; epg_replay_measure then evaluates a submission (0: the initial Program) over them. */
-epg_code epg_replay_plan(epg_replay *replay, const epg_replay_on *on, epg_error *err);
-/* Of the result: score, policy_failures, program_digest, traces_kept, and as recorded_score that in training. */
-epg_code epg_replay_measure(epg_replay *replay, uint64_t number, int cancel, epg_replay_result *out, epg_error *err);
+/* Measures them (0: the initial Program). Of a result: score, policy_failures, program_digest, traces_kept, as
+ * recorded_score that in training, and as phase "fresh". */
+epg_code epg_replay_measure(epg_replay *replay, const epg_replay_on *on, uint64_t first, uint64_t last, int cancel,
+                            const epg_replay_visitor *visitor, epg_error *err);
 
 #endif

@@ -45,13 +45,16 @@ typedef struct replaying {
 static epg_code tell(replaying *self, const json_t *told, epg_error *err)
 {
     EPG_AUTO_BUFFER out = {0};
-    self->evaluations++;
+    bool first = self->evaluations++ == 0;
     self->episodes += (size_t)json_integer_value(json_object_get(told, "episodes"));
     self->equal += (size_t)json_integer_value(json_object_get(told, "equal_episodes"));
     self->differing += json_is_false(json_object_get(told, "equal"));
     if (self->json) {
         epg_json_put_json(self->writer, NULL, told);
         return EPG_OK;
+    }
+    if (self->on != NULL && first) {
+        epg_replay_told_fresh_head(self->on, &out);
     }
     if (self->on != NULL) {
         epg_replay_told_fresh_text(told, &out);
@@ -63,26 +66,30 @@ static epg_code tell(replaying *self, const json_t *told, epg_error *err)
     return EPG_OK;
 }
 
-static epg_code keep_and_tell(replaying *self, const epg_replay_result *result, epg_error *err)
+static epg_code visit(void *context, const epg_replay_result *result, epg_error *err)
 {
+    replaying *self = context;
     EPG_AUTO_JSON *told = epg_replay_told(result, self->on != NULL);
     EPG_TRY(epg_replay_state_add(&self->state, told, err));
     return tell(self, told, err);
 }
 
-static epg_code visit(void *context, const epg_replay_result *result, epg_error *err)
-{
-    return keep_and_tell(context, result, err);
-}
-
 /* What an earlier replay has done is told from its file. */
 static epg_code known(void *context, const char *phase, uint64_t number, bool *is_known, epg_error *err)
 {
-    replaying *self = context;
+    const replaying *self = context;
     const json_t *told = NULL;
     EPG_TRY(epg_replay_state_find(&self->state, self->reading, phase, number, &told, err));
     *is_known = told != NULL;
-    return told != NULL ? tell(self, told, err) : EPG_OK;
+    return EPG_OK;
+}
+
+static epg_code recall(void *context, const char *phase, uint64_t number, epg_error *err)
+{
+    const json_t *told = NULL;
+    replaying *self = context;
+    EPG_TRY(epg_replay_state_find(&self->state, self->reading, phase, number, &told, err));
+    return tell(self, told, err);
 }
 
 /* --- doing --- */
@@ -93,10 +100,8 @@ typedef struct chosen {
 
 static epg_code replay_all(replaying *self, chosen which, int cancel, bool *negative, epg_error *err)
 {
-    const epg_replay_visitor visitor = {.visit = visit, .known = known, .context = self};
-    for (uint64_t number = which.first; number <= which.last; number++) {
-        EPG_TRY(epg_replay_submission(self->replay, number, cancel, &visitor, err));
-    }
+    const epg_replay_visitor visitor = {.visit = visit, .known = known, .recall = recall, .context = self};
+    EPG_TRY(epg_replay_submissions(self->replay, which.first, which.last, cancel, &visitor, err));
     *negative = self->differing > 0;
     if (!self->json) {
         (void)printf("%zu of %zu Episodes of %zu evaluations are equal\n", self->equal, self->episodes,
@@ -105,30 +110,10 @@ static epg_code replay_all(replaying *self, chosen which, int cancel, bool *nega
     return EPG_OK;
 }
 
-static epg_code measure_one(replaying *self, uint64_t number, int cancel, epg_error *err)
-{
-    bool is_known = false;
-    epg_replay_result result = {0};
-    EPG_TRY(known(self, NULL, number, &is_known, err));
-    if (is_known) {
-        return EPG_OK;
-    }
-    EPG_TRY(epg_replay_measure(self->replay, number, cancel, &result, err));
-    return keep_and_tell(self, &result, err);
-}
-
 static epg_code measure_all(replaying *self, chosen which, int cancel, epg_error *err)
 {
-    EPG_AUTO_BUFFER head = {0};
-    EPG_TRY(epg_replay_plan(self->replay, self->on, err));
-    epg_replay_told_fresh_head(self->on, &head);
-    if (!self->json) {
-        EPG_TRY(epg_cli_print(&head, err));
-    }
-    for (uint64_t number = which.first; number <= which.last; number++) {
-        EPG_TRY(measure_one(self, number, cancel, err));
-    }
-    return EPG_OK;
+    const epg_replay_visitor visitor = {.visit = visit, .known = known, .recall = recall, .context = self};
+    return epg_replay_measure(self->replay, self->on, which.first, which.last, cancel, &visitor, err);
 }
 
 static epg_code do_all(replaying *self, chosen which, int cancel, bool *negative, epg_error *err)

@@ -181,6 +181,39 @@ cp "$work/out" "$work/different.out"
 replay "$run" --allow-unsafe-process --state "$work/different"
 check 'differs when it is told from the file' [ "$code" -eq 1 ]
 check 'in the same words' cmp "$work/out" "$work/different.out"
+
+# Side by side: Programs of one Episode each keep two workers busy. Each Policy waits until two are there.
+mkdir "$work/pair" "$work/there"
+cat >"$work/pair/policy.py" <<P
+import os, time
+class Policy:
+    def __init__(self):
+        self.first = os.path.exists("$work/together")
+    def act(self, observation):
+        if self.first:
+            self.first = False
+            open("$work/there/%d" % os.getpid(), "w").close()
+            end = time.monotonic() + 20
+            while len(os.listdir("$work/there")) < 2:
+                if time.monotonic() > end:
+                    raise SystemExit("alone")
+                time.sleep(0.01)
+        return 1
+def make_policy(context):
+    return Policy()
+P
+"$host" run "$work/pairs" -b cartpole -p "$work/pair" --execution process --allow-unsafe-process --progress none \
+    --episode-budget 12 -- bash -c 'for i in 1 2 3 4; do echo "# $i" >>program/policy.py; evopolicygym-session submit program --episodes $i; done
+evopolicygym-session submit program --episodes 0:6
+evopolicygym-session finish submission-000001' >/dev/null 2>&1
+: >"$work/together"
+replay "$work/pairs" --allow-unsafe-process -j 2
+check 'two at a time' [ "$code" -eq 0 ]
+check 'told in order' [ "$(grep -o '^submission-[0-9]*' "$work/out" | tr '\n' ' ')" = 'submission-000001 submission-000002 submission-000003 submission-000004 submission-000005 ' ]
+rm "$work/together"
+cp "$work/out" "$work/pairs.out"
+replay "$work/pairs" --allow-unsafe-process -j 5
+check 'the same for any number' cmp "$work/out" "$work/pairs.out"
 check 'other Episodes' refused 'something else than this replay' "$run" --allow-unsafe-process --on test:3:10 --state "$work/part"
 check 'another Run' refused 'something else than this replay' "$work/none" --allow-unsafe-process --on test:3:9 --state "$work/part"
 printf 'my notes\n' >"$work/notes"

@@ -28,8 +28,8 @@ with open(os.path.join(START, "policy.py"), "w") as file:
 
 def command(run, *more):
     return [CLI, "run", run, "-b", "test/one-step", "-p", START, "--execution", "process", "--allow-unsafe-process",
-            "--progress", "none", "--episode-budget", "8", "--validation-episodes", "2", "--max-candidates", "2",
-            "--assessment-episodes", "2", "--agent-grace", "5", "-j", "1", *more, "--", "bash", "-c", AGENT]
+            "--progress", "none", "--record-traces", "full", "--episode-budget", "8", "--validation-episodes", "2",
+            "--max-candidates", "2", "--assessment-episodes", "2", "--agent-grace", "5", "-j", "1", *more, "--", "bash", "-c", AGENT]
 
 
 def call(words, fault=None):
