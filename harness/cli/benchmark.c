@@ -198,6 +198,12 @@ static epg_code run_show(int argc, char **argv, bool *negative, epg_error *err)
 
 /* --- check --- */
 
+static void put_time(double seconds, epg_buffer *out)
+{
+    const char *unit = seconds < 1e-3 ? "us" : seconds < 1.0 ? "ms" : "s";
+    (void)epg_buffer_format(out, "%.3g %s", seconds * (seconds < 1e-3 ? 1e6 : seconds < 1.0 ? 1e3 : 1.0), unit);
+}
+
 static void check_text(const char *name, const epg_benchmark_report *report, epg_buffer *out)
 {
     (void)epg_buffer_format(out, "Benchmark   %s%s%s%s\n", name, report->id == NULL ? "" : " (",
@@ -205,8 +211,11 @@ static void check_text(const char *name, const epg_benchmark_report *report, epg
     (void)epg_buffer_format(out, "Played      %llu Episodes, %llu steps, each twice\n",
                             (unsigned long long)report->episodes, (unsigned long long)report->steps);
     if (report->steps > 0 && report->step_seconds > 0.0) {
-        (void)epg_buffer_format(out, "Speed       %.3g us to open and reset, %.3g us a step (%.0f steps/s)\n",
-                                report->open_seconds * 1e6, report->step_seconds * 1e6, 1.0 / report->step_seconds);
+        (void)epg_buffer_text(out, "Speed       ");
+        put_time(report->open_seconds, out);
+        (void)epg_buffer_text(out, " to open and reset, ");
+        put_time(report->step_seconds, out);
+        (void)epg_buffer_format(out, " a step (%.0f steps/s)\n", 1.0 / report->step_seconds);
     }
     for (size_t i = 0; i < report->note_count; i++) {
         (void)epg_buffer_format(out, "Note        %s\n", report->notes[i].text);
