@@ -133,7 +133,7 @@ epg_code epg_run_directory_create(const char *path, const epg_program *initial, 
     if (parent < 0) {
         int why = errno;
         (void)epg_fail_errno(err, why, "'%s' is to hold the Run directory", above);
-        return epg_fail_as(err, EPG_ERR_USAGE, "make its parent first");
+        return epg_fail_as(err, EPG_ERR_USAGE, why == ENOENT ? "make its parent first" : "choose another place");
     }
     if (fstatat(parent, name, &info, AT_SYMLINK_NOFOLLOW) == 0) {
         return epg_fail(err, EPG_ERR_USAGE, "'%s' exists already; a Run needs a new directory", path);

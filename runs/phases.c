@@ -138,7 +138,7 @@ static epg_code validate_candidate(epg_run_state *self, const phase_plan *plan, 
         EPG_TRY(EPG_EVENT(self->ledger, "validation_candidate_started", err, epg_field_u64("episodes", plan->count),
                           epg_field_text("submission_id", id)));
     }
-    char traces[EPG_SHA256_HEX];
+    char traces[EPG_SHA256_HEX] = "";
     EPG_TRY(measure(self, plan, "validation", "validation_episode_completed", number, done_before(before, plan), out,
                     traces, err));
     if (before != NULL && before->completed) {
@@ -238,7 +238,7 @@ epg_code epg_run_assess(epg_run_state *self, uint64_t selected, double *score, e
     EPG_TRY(make_plan(self, config->assessment_split, epg_assessment_seed(config->seed), config->assessment_episodes,
                       &plan, err));
     EPG_CLEANUP(epg_candidate_result_free) epg_candidate_result result = {0};
-    char traces[EPG_SHA256_HEX];
+    char traces[EPG_SHA256_HEX] = "";
     EPG_TRY(measure(self, &plan, "assessment", "assessment_episode_completed", selected, done_before(before, &plan),
                     &result, traces, err));
     /* The report first: the event must not claim what is not there. */

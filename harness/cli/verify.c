@@ -70,7 +70,9 @@ epg_code epg_cmd_verify(int argc, char **argv, bool *negative, epg_error *err)
     if (options.operand_count != 1 || options.rest_count > 0) {
         return epg_fail(err, EPG_ERR_USAGE, "name one Run: evopolicygym verify RUN");
     }
-    EPG_TRY(epg_verify(options.operands[0], &verification, err));
+    if (epg_verify(options.operands[0], &verification, err) != EPG_OK) {
+        return err->code == EPG_ERR_USAGE ? EPG_ERR_USAGE : epg_fail_within(err, "%s", options.operands[0]);
+    }
     if (table[0].given) {
         put_json(options.operands[0], &verification, &out);
     } else {
