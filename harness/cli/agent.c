@@ -17,15 +17,15 @@
 #define RUN_WORKSPACE "/RUN/workspace"
 #define RUN_HOME "/RUN/agent/home"
 
-static const char usage[] =
-    "Usage: evopolicygym agent list [--json]\n"
-    "       evopolicygym agent show NAME [OPTIONS]\n"
-    "       evopolicygym agent check NAME [OPTIONS]\n"
-    "\n"
-    "list tells which agents there are, which of them are installed, in which version, and whether that was tested.\n"
-    "show prints the exact command that a Run would start, without its secrets.\n"
-    "check looks whether a Run could start it now, and says what is missing. It spends nothing; it ends with 1 when\n"
-    "something is missing.";
+static const char usage[] = "Usage: evopolicygym agent list [--json]\n"
+                            "       evopolicygym agent show NAME [OPTIONS]\n"
+                            "       evopolicygym agent check NAME [OPTIONS]\n"
+                            "\n"
+                            "  list         which Agents there are, which are installed, in which version, and\n"
+                            "               whether that was tested\n"
+                            "  show NAME    the exact command that a Run would start, without its secrets\n"
+                            "  check NAME   whether a Run could start it now, and what is missing; spends\n"
+                            "               nothing (exit 1: something is missing)";
 
 static const char examples[] = "  evopolicygym agent list\n"
                                "  evopolicygym agent show NAME --model MODEL --effort high\n"
