@@ -65,8 +65,8 @@ static void put_transition(const epg_transition *step, epg_buffer *out)
 typedef struct feedback_talk {
     epg_external *self;
     const epg_records *records;
-    bool inside; /* a record was handed over: its steps can be asked for */
-    int64_t deadline;
+    bool inside;      /* a record was handed over: its steps can be asked for */
+    int64_t deadline; /* moves on with all that is handed over: many records take long, however quick each is */
     epg_feedback *out;
 } feedback_talk;
 
@@ -76,6 +76,7 @@ static epg_code give_record(feedback_talk *talk, epg_error *err)
     epg_record_head head = {0};
     EPG_TRY(talk->records->next_record(talk->records->context, &head, &talk->inside, err));
     if (talk->inside) {
+        talk->deadline = epg_external_deadline(talk->self);
         put_head(&head, &body);
     } else {
         epg_value_put_null(&body);
@@ -104,6 +105,7 @@ static epg_code give_steps(feedback_talk *talk, epg_span body, epg_error *err)
             count++;
         }
     }
+    talk->deadline = count > 0 ? epg_external_deadline(talk->self) : talk->deadline;
     epg_value_put_list(&head, count);
     return epg_external_send(talk->self, EPG_ASK_STEPS, epg_buffer_span(&head), epg_buffer_span(&steps), "feedback",
                              talk->deadline, err);

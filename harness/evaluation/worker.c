@@ -197,6 +197,7 @@ static epg_code fetch_piece(void *context, uint64_t index, uint64_t offset, epg_
     enum { PIECE_HEAD = 25 };
     worker *self = context;
     uint8_t want[16];
+    (void)epg_watchdog_begin(self->watchdog, "feedback"); /* its time begins anew: there is much to read, perhaps */
     epg_write_be64(want, index);
     epg_write_be64(want + 8, offset);
     EPG_TRY(reply(self, EPG_WIRE_WANT, epg_span_of(want, sizeof want), err));

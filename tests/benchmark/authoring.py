@@ -1,9 +1,11 @@
 """The names that Benchmark packages use, and their checks. Run with harness/benchmark/python first on sys.path."""
 
 import base64
+import copy
 import dataclasses
 import json
 import os
+import pickle
 import re
 import socket
 import sys
@@ -241,6 +243,20 @@ class Parameters(unittest.TestCase):
 
 
 class Records(unittest.TestCase):
+    def test_a_step_out_of_a_record_is_a_step(self):
+        import runner
+
+        made = Step([1.0, 2.0], 3.0, True, False, {"b": 1, "a": {"z": None}})
+        fields = {field.name: getattr(made, field.name) for field in dataclasses.fields(Step)}
+        step = runner.restored(Step, **fields)
+        self.assertEqual((step, repr(step), step._wire), (made, repr(made), made._wire))
+        self.assertEqual(dataclasses.replace(step, reward=4).reward, 4.0)
+        self.assertEqual(copy.deepcopy(step), made)
+        self.assertEqual(pickle.loads(pickle.dumps(step)), made)
+        self.assertFalse(hasattr(step, "nothing"))
+        with self.assertRaises(dataclasses.FrozenInstanceError):
+            step.reward = 1.0
+
     def test_they_are_a_tuple_to_whoever_asks(self):
         import runner
 

@@ -101,6 +101,9 @@ for at in nothing print-spec print-step print-feedback spawn-step spawn-close la
     evaluate good "python:broken:make?at=$at" -n 3 --json || fail "at=$at: $(tail -n 1 "$work/err")"
     grep -q '"score": 9.0' "$work/out" || fail "at=$at: another score"
 done
+# The limit of a call is no limit on how much there is to read.
+evaluate good 'python:broken:make?at=slow-feedback' -n 6 --environment-timeout 10 ||
+    fail "slow-feedback: $(tail -n 1 "$work/err")"
 # What it prints is bounded and can do a terminal no harm.
 evaluate good 'python:broken:make?at=flood-step' -n 1 || fail "flood-step: $(tail -n 1 "$work/err")"
 [ "$(wc -c <"$work/err")" -lt 5000 ] || fail "flood-step: $(wc -c <"$work/err") bytes are shown"

@@ -178,6 +178,13 @@ def make_benchmark(module, factory, words):
 # --- Records ---
 
 
+def restored(kind, **fields):
+    """What was checked when it was made: a Benchmark's own Steps, back from the Host."""
+    made = object.__new__(kind)
+    made.__dict__.update(fields)
+    return made
+
+
 class Records(tuple):
     """The Feedback's records: a tuple to whoever asks, that holds no more than what its user holds.
 
@@ -283,7 +290,7 @@ class Records(tuple):
                 turn["metrics"], orders, first = private_value(turn["metrics"])
                 turn["observation"] = with_orders(turn["observation"], orders)
                 initial = initial or first
-                transitions.append(Transition(action, Step(**turn)))
+                transitions.append(restored(Transition, action=action, step=restored(Step, **turn)))
         spec = EpisodeSpec(head["environment_seed"], private_value(head["scenario"])[0])
         observation = head["initial_observation"]
         return EpisodeRecord(

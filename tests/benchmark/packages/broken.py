@@ -91,6 +91,9 @@ class Broken:
 
     def feedback(self, records):
         self.trip("feedback")
+        if self.at == "slow-feedback":
+            for record in records:
+                time.sleep(2)
         if self.child is not None and self.child.poll() is not None:
             raise RuntimeError("the Benchmark's own child was ended")
         if self.at == "wrong-feedback":

@@ -174,6 +174,12 @@ class Step:
         fields["metrics"] = metrics
         fields["_wire"] = wire
 
+    def __getattr__(self, name):
+        """The wire form of a Step out of a record, which is hardly ever asked for."""
+        if name != "_wire":
+            raise AttributeError("a Step has no %s" % name)
+        return self._with_initial(None)
+
     def _with_initial(self, initial):
         """The wire form that also carries the orders of the initial observation."""
         private = private_bytes(self.metrics, "Step.metrics", orders_of(self.observation), initial)
