@@ -264,6 +264,7 @@ START_TEST(a_programs_modules_shadow_nothing_that_the_guest_needs)
                                         "time", "stat",    "dataclasses"};
     const char *source = "import json\n"
                          "from evopolicygym.policy import Policy, PolicyContext, TensorValue\n"
+                         "from evopolicygym import PolicyValue\n"
                          "class P(Policy):\n"
                          "    def act(self, observation):\n"
                          "        if observation is None:\n"
