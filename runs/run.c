@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/text.h"
 #include "runs/coordinator.h"
 #include "runs/document.h"
 #include "runs/request.h"
@@ -156,6 +157,7 @@ static char *reason_detail(const epg_run_state *self, const char *reason)
     }
     const epg_agent_error *told = self->transcript != NULL ? epg_transcript_error(self->transcript) : NULL;
     const char *message = told != NULL ? told->message : NULL;
+    message = message != NULL && epg_starts_with(message, "exit code ") ? NULL : message;
     return how->signal != 0 ? epg_format("the Agent was killed by signal %d (%s)", how->signal, strsignal(how->signal))
                             : epg_format("the Agent ended with exit code %d%s%s", how->code,
                                          message != NULL ? ": " : "", message != NULL ? message : "");
@@ -378,15 +380,16 @@ static epg_code go_on(epg_run_state *self, epg_run_outcome *out, epg_error *err)
 
 static epg_code complete_already(const char *directory, const epg_history *history, epg_error *err)
 {
+    EPG_AUTO_FREE char *run = epg_shell_word(directory);
     if (history->candidate_count == 0 && history->submission_count > 0) {
         return epg_fail(err, EPG_ERR_USAGE,
                         "this Run is over (%s) and no candidate was handed over: to choose one, evopolicygym finish %s "
                         "best",
-                        history->terminal_reason, directory);
+                        history->terminal_reason, run);
     }
     return epg_fail(err, EPG_ERR_USAGE,
                     "this Run is complete (%s): to run it again, evopolicygym run NEW-RUN --like %s",
-                    history->terminal_reason, directory);
+                    history->terminal_reason, run);
 }
 
 static epg_code resumable(const char *directory, const epg_history *history, bool finishing, epg_error *err)
@@ -399,9 +402,8 @@ static epg_code resumable(const char *directory, const epg_history *history, boo
     }
     if (finishing && history->candidate_count > 0) {
         return epg_fail(err, EPG_ERR_USAGE,
-                        "this Run has its candidates already; to measure another submission, evopolicygym replay %s "
-                        "--submission ID --on SPLIT:EPISODES",
-                        directory);
+                        "this Run has its candidates already; to measure another submission, evopolicygym replay RUN "
+                        "--submission ID --on SPLIT:EPISODES");
     }
     if (!finishing && history->ended && history->record != NULL) {
         return complete_already(directory, history, err);

@@ -22,7 +22,7 @@ run spent -- 'evopolicygym-session submit program --episodes 0:20; exit 0'
 check 'budget_exhausted' holds 'record["terminal_reason"] == "budget_exhausted"'
 run nonzero -- 'exit 7'
 check 'agent_failed' holds 'record["terminal_reason"] == "agent_failed" and record["agent"]["returncode"] == 7'
-check 'the exit code is told' grep -q 'why .*exit code 7' "$run.out"
+check 'the exit code is told' grep -qx '  why         the Agent ended with exit code 7' "$run.out"
 run signalled -- 'kill -9 $$'
 check 'the signal is told' grep -q 'why .*signal 9' "$run.out"
 run best --on-agent-exit best=2 --validation-episodes 2 -- '
