@@ -186,13 +186,25 @@ static void remove_left(void *context, int directory, const char *name)
     }
 }
 
-/* A pack whose index never came: its writer died in between, and nothing rests on it. */
+/* A pack whose index never came or, after a power cut, an index without its pack: its writer was cut off in between,
+ * and nothing rests on it. */
 static void note_unindexed(void *context, int directory, const char *name)
 {
     char **found = context;
-    EPG_AUTO_FREE char *index =
-        epg_ends_with(name, ".pack") ? epg_format("%.*s.idx", (int)strlen(name) - 5, name) : NULL;
-    if (index != NULL && faccessat(directory, index, F_OK, AT_SYMLINK_NOFOLLOW) != 0) {
+    static const char index[] = ".idx";
+    static const char pack[] = ".pack";
+    bool is_index = epg_ends_with(name, index);
+    if (!is_index && !epg_ends_with(name, pack)) {
+        return;
+    }
+    size_t suffix = is_index ? sizeof index - 1 : sizeof pack - 1;
+    EPG_AUTO_FREE char *other = epg_format("%.*s%s", (int)(strlen(name) - suffix), name, is_index ? pack : index);
+    if (faccessat(directory, other, F_OK, AT_SYMLINK_NOFOLLOW) == 0) {
+        return;
+    }
+    if (is_index) {
+        (void)epg_io_unlink(directory, name, 0); /* it only says where in the pack things were */
+    } else {
         free(*found);
         *found = epg_strdup(name);
     }

@@ -36,6 +36,7 @@ typedef struct reader {
     epg_history *history;
     bool skims;
     epg_event_line line; /* at hand */
+    size_t next_episode; /* most likely the place of the next Episode that ends */
     int64_t agent_since; /* when the Agent that runs was started; 0: none runs */
 } reader;
 
@@ -86,14 +87,17 @@ static epg_policy_failure failure_named(const char *name)
     return EPG_POLICY_OK;
 }
 
-static void take_episode(epg_episode_result *episodes, size_t count, const epg_event_line *event)
+static void take_episode(reader *self, epg_episode_result *episodes, size_t count)
 {
+    const epg_event_line *event = &self->line;
     uint64_t index = epg_event_line_u64(event, "episode_index");
     for (size_t i = 0; episodes != NULL && i < count; i++) {
-        if (episodes[i].index != index || episodes[i].finished) {
+        size_t at = (self->next_episode + i) % count;
+        if (episodes[at].index != index || episodes[at].finished) {
             continue;
         }
-        epg_episode_result *one = &episodes[i];
+        epg_episode_result *one = &episodes[at];
+        self->next_episode = at + 1;
         const char *status = epg_event_line_text(event, "status");
         one->finished = true;
         one->failure = failure_named(epg_event_line_text(event, "failure"));
@@ -126,7 +130,7 @@ static epg_code episode_completed(reader *self, const epg_ledger_line *line, epg
     if (submission == NULL) {
         return bad(line, "of no submission", err);
     }
-    take_episode(submission->episodes, submission->facts.indices.count, &self->line);
+    take_episode(self, submission->episodes, submission->facts.indices.count);
     return EPG_OK;
 }
 
@@ -313,7 +317,7 @@ static epg_code validation_event(reader *self, const epg_ledger_line *line, epg_
     } else if (measure == NULL) {
         return bad(line, "of a candidate that was not started", err);
     } else if (strcmp(line->event, "validation_episode_completed") == 0) {
-        take_episode(measure->episodes, measure->episode_count, &self->line);
+        take_episode(self, measure->episodes, measure->episode_count);
     } else {
         end_measure(self, measure, "validation-");
     }
@@ -335,7 +339,7 @@ static epg_code assessment_event(reader *self, const epg_ledger_line *line, epg_
             open_measure(false, measure, &self->line, submission->facts.number);
         }
     } else if (strcmp(line->event, "assessment_episode_completed") == 0) {
-        take_episode(measure->episodes, measure->episode_count, &self->line);
+        take_episode(self, measure->episodes, measure->episode_count);
     } else {
         end_measure(self, measure, "assessment-");
     }
@@ -460,7 +464,13 @@ static epg_code take_line(void *context, const epg_ledger_line *given, epg_error
         return epg_fail_within(err, "events.jsonl line %llu", (unsigned long long)given->number);
     }
     const char *event = epg_event_line_text(&self->line, "event");
+    const char *schema = epg_event_line_text(&self->line, "schema");
     line.event = event != NULL ? event : "";
+    if (schema == NULL || strcmp(schema, EPG_EVENT_SCHEMA) != 0) {
+        return epg_fail(err, EPG_ERR_INVALID,
+                        "events.jsonl line %llu has the schema \"%.80s\"; this version reads \"%s\"",
+                        (unsigned long long)given->number, schema != NULL ? schema : "none", EPG_EVENT_SCHEMA);
+    }
     for (size_t i = 0; i < EPG_COUNT(takers); i++) {
         if (strcmp(line.event, takers[i].event) == 0) {
             EPG_TRY(takers[i].take(self, &line, err));

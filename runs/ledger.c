@@ -20,6 +20,8 @@ struct epg_ledger {
     off_t size;          /* of the whole lines */
     int64_t dirty_since; /* when the oldest line that is not durable was written; EPG_NEVER: none */
     bool broken;
+    epg_code (*before)(void *context, epg_error *err);
+    void *context;
     epg_buffer line; /* kept for its memory */
 };
 
@@ -162,6 +164,10 @@ epg_code epg_ledger_sync(epg_ledger *ledger, epg_error *err)
     if (ledger->dirty_since == EPG_NEVER) {
         return EPG_OK;
     }
+    if (ledger->before != NULL && ledger->before(ledger->context, err) != EPG_OK) {
+        ledger->broken = true;
+        return epg_fail_as(err, EPG_ERR_PUBLICATION, "before %s", file_name);
+    }
     if (epg_io_fdatasync(ledger->fd) != 0) {
         ledger->broken = true; /* what the kernel dropped can't be told: a second sync would say "done" and lie */
         (void)epg_fail_errno(err, errno, "cannot sync %s", file_name);
@@ -169,6 +175,12 @@ epg_code epg_ledger_sync(epg_ledger *ledger, epg_error *err)
     }
     ledger->dirty_since = EPG_NEVER;
     return EPG_OK;
+}
+
+void epg_ledger_before_sync(epg_ledger *ledger, epg_code (*before)(void *context, epg_error *err), void *context)
+{
+    ledger->before = before;
+    ledger->context = context;
 }
 
 int64_t epg_ledger_deadline(const epg_ledger *ledger)

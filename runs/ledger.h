@@ -11,7 +11,8 @@
  *     leaves: nothing that another party can see rests on an event that may be lost;
  *   - at the start and the end of each phase, and before run.json is written;
  *   - after episode_completed through epg_ledger_sync_due, at most every EPG_LEDGER_GROUP_NS: an Episode whose event
- * was lost is evaluated again, at no charge. One sync covers all lines before it, and costs nothing when nothing was
+ * was lost is evaluated again, at no charge. Records of Episodes are synced ahead of it (epg_ledger_before_sync). One
+ * sync covers all lines before it, and costs nothing when nothing was
  * appended since the last. */
 #ifndef EPG_RUNS_LEDGER_H
 #define EPG_RUNS_LEDGER_H
@@ -88,6 +89,9 @@ epg_code epg_ledger_append(epg_ledger *ledger, const char *event, const epg_fiel
     epg_ledger_append((ledger), (event), (const epg_field[]){__VA_ARGS__},                                             \
                       sizeof((const epg_field[]){__VA_ARGS__}) / sizeof(epg_field), (err))
 epg_code epg_ledger_sync(epg_ledger *ledger, epg_error *err);
+/* `before` is called ahead of each sync that has something to do: for what must be durable before the events that tell
+ * of it are. When it fails, nothing more can be recorded. */
+void epg_ledger_before_sync(epg_ledger *ledger, epg_code (*before)(void *context, epg_error *err), void *context);
 /* Syncs when the oldest event that is not yet durable is EPG_LEDGER_GROUP_NS old. */
 epg_code epg_ledger_sync_due(epg_ledger *ledger, epg_error *err);
 /* The deadline at which epg_ledger_sync_due would sync; EPG_NEVER when all is durable. */

@@ -103,6 +103,8 @@ epg_code epg_run_evaluate(epg_run_state *self, const epg_evaluation_plan *plan, 
     }
     if (code == EPG_OK) {
         epg_evaluation_take(self->evaluation, out);
+    } else {
+        (void)epg_ledger_sync(self->ledger, NULL); /* with the records of those Episodes that ended */
     }
     epg_evaluation_free(EPG_TAKE(self->evaluation));
     return code;

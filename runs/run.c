@@ -13,6 +13,7 @@
 #include "runs/coordinator.h"
 #include "runs/document.h"
 #include "runs/request.h"
+#include "runs/seal.h"
 #include "system/signals.h"
 
 enum { END_LIMIT_S = 5 };
@@ -430,6 +431,20 @@ static bool agent_comes(const epg_history *history, const epg_run_again_request 
     return history->candidate_count == 0 && !history->agent_over && again->candidate_count == 0;
 }
 
+/* What a Run goes on from must be what it began with. */
+static epg_code begins_as_sealed(int run, const epg_history *history, epg_error *err)
+{
+    static const char *const used[] = {"config.json", "agent/" EPG_RUN_ADAPTER_FILE};
+    for (size_t i = 0; i < EPG_COUNT(used); i++) {
+        const epg_history_seal *seal = epg_seal_find(history, used[i]);
+        const char *what = seal != NULL ? epg_seal_check(run, seal, false) : NULL;
+        if (what != NULL) {
+            return epg_fail(err, EPG_ERR_USAGE, "this Run can't go on: its %s %s", used[i], what);
+        }
+    }
+    return EPG_OK;
+}
+
 epg_code epg_run_again(const char *directory, const epg_run_again_request *again, epg_run_outcome *out, epg_error *err)
 {
     EPG_AUTO_CLOSE int run = -1;
@@ -442,6 +457,7 @@ epg_code epg_run_again(const char *directory, const epg_run_again_request *again
         return epg_fail_as(err, EPG_ERR_USAGE, "%s", directory);
     }
     EPG_TRY(resumable(directory, &history, again->candidate_count > 0, err));
+    EPG_TRY(begins_as_sealed(run, &history, err));
     EPG_AUTO_FREE char *path = realpath(directory, NULL);
     EPG_TRY(epg_stored_request_read(path, &history, again, &stored, err));
     if (stored.missing != NULL && agent_comes(&history, again)) {

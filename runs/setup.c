@@ -218,6 +218,13 @@ epg_code epg_run_lock(int run, int *out, epg_error *err)
     return EPG_OK;
 }
 
+/* An Episode's record is durable before the event that it ended. */
+static epg_code sync_records(void *context, epg_error *err)
+{
+    const epg_run_state *self = context;
+    return self->evaluation != NULL ? epg_evaluation_sync_records(self->evaluation, err) : EPG_OK;
+}
+
 static epg_code keep_records(epg_run_state *self, epg_error *err)
 {
     EPG_AUTO_FREE char *records = epg_format("%s/records", self->path);
@@ -257,6 +264,7 @@ static epg_code lay_run(epg_run_state *self, epg_error *err)
     EPG_TRY(write_task(self, err));
     EPG_TRY(keep_records(self, err));
     EPG_TRY(epg_ledger_create(self->run, &self->ledger, err));
+    epg_ledger_before_sync(self->ledger, sync_records, self);
     EPG_TRY(epg_run_created(self, err));
     return epg_run_seal(self, TASK_PATH, EPG_SEAL_ANEW, err);
 }
@@ -356,11 +364,14 @@ epg_code epg_run_reopen(epg_run_state *self, epg_error *err)
     if (epg_store_open(history, &self->store, err) != EPG_OK) {
         return epg_fail_as(err, EPG_ERR_USAGE, "the git history can't be used");
     }
-    EPG_TRY(epg_store_recover(self->store, err));
+    if (epg_store_recover(self->store, err) != EPG_OK) {
+        return epg_fail_as(err, EPG_ERR_USAGE, "the git history no longer fits this Run");
+    }
     EPG_TRY(check_store(self, err));
     EPG_TRY(epg_run_directory_recover(self->run, err));
     EPG_TRY(epg_run_evidence_open(self, err));
     EPG_TRY(epg_ledger_open(self->run, &self->ledger, &torn, err));
+    epg_ledger_before_sync(self->ledger, sync_records, self);
     EPG_TRY(epg_publisher_open(self->run, &self->publisher, err));
     EPG_TRY(keep_records(self, err));
     EPG_TRY(plan_training(self, err));

@@ -351,6 +351,7 @@ epg_code epg_run_evaluation_stop(epg_run_state *self, const char *reason, epg_er
     if (self->evaluation == NULL) {
         return EPG_OK;
     }
+    EPG_TRY(epg_ledger_sync(self->ledger, err)); /* with the records that its events rest on */
     epg_evaluation_free(EPG_TAKE(self->evaluation));
     uint64_t number = epg_session_running(&self->session)->number;
     epg_session_failed(&self->session, "session_failed");

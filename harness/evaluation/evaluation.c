@@ -247,6 +247,7 @@ static epg_code feedback_ended(epg_evaluation *self, epg_pool_worker *worker, ep
         self->result.policy_failures += self->result.episodes[i].failure != EPG_POLICY_OK;
     }
     worker->state = EPG_WORKER_IDLE;
+    EPG_TRY(epg_evaluation_sync_records(self, err));
     self->phase = PHASE_DONE;
     return EPG_OK;
 }
@@ -350,6 +351,11 @@ epg_code epg_evaluation_turn(epg_evaluation *self, bool *done, epg_error *err)
     }
     *done = self->phase == PHASE_DONE;
     return code;
+}
+
+epg_code epg_evaluation_sync_records(epg_evaluation *self, epg_error *err)
+{
+    return epg_spools_sync(&self->spools, err);
 }
 
 void epg_evaluation_take(epg_evaluation *self, epg_evaluation_result *out)

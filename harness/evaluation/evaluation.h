@@ -95,6 +95,9 @@ struct pollfd;
 size_t epg_evaluation_poll_fds(const epg_evaluation *evaluation, struct pollfd *fds, size_t room);
 int64_t epg_evaluation_deadline(const epg_evaluation *evaluation);
 epg_code epg_evaluation_turn(epg_evaluation *evaluation, bool *done, epg_error *err);
+/* Makes the records of the Episodes that ended so far durable, where records are kept so (epg_pool_keep_records): to be
+ * called before anything durable says that they ended. At the end of an evaluation all of them are. */
+epg_code epg_evaluation_sync_records(epg_evaluation *evaluation, epg_error *err);
 void epg_evaluation_take(epg_evaluation *evaluation, epg_evaluation_result *out);
 /* Frees; a running one is stopped: its workers are ended at once and replaced at the next start. */
 void epg_evaluation_free(epg_evaluation *evaluation);

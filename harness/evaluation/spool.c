@@ -114,15 +114,26 @@ epg_code epg_spool_append(epg_spools *spools, unsigned number, epg_span bytes, e
     return EPG_OK;
 }
 
+epg_code epg_spools_sync(epg_spools *spools, epg_error *err)
+{
+    for (unsigned i = 0; i < spools->count; i++) {
+        epg_spool *file = &spools->files[i];
+        if (file->dirty && epg_io_fdatasync(file->fd) != 0) {
+            (void)epg_fail_errno(err, errno, "can't sync Episodes' records");
+            return epg_fail_as(err, EPG_ERR_PUBLICATION, "records");
+        }
+        file->dirty = false;
+    }
+    return EPG_OK;
+}
+
 epg_code epg_spool_end(epg_spools *spools, unsigned number, uint64_t *offset, uint64_t *size,
                        char sha256[EPG_SHA256_HEX], epg_error *err)
 {
     epg_spool *file = &spools->files[number];
-    if (spools->durable && epg_io_fdatasync(file->fd) != 0) {
-        (void)epg_fail_errno(err, errno, "can't sync an Episode's record");
-        return epg_fail_as(err, EPG_ERR_PUBLICATION, "records");
-    }
+    file->dirty = spools->durable;
     uint8_t digest[EPG_SHA256_SIZE];
+    (void)err;
     epg_sha256_finish(file->hash, digest);
     file->hash = NULL;
     epg_hex(digest, sizeof digest, sha256);

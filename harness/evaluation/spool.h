@@ -12,7 +12,8 @@
 #include "base/hash.h"
 
 typedef struct epg_spool {
-    int fd; /* -1: not open */
+    int fd;     /* -1: not open */
+    bool dirty; /* holds records that are not synced */
     uint64_t size;
     uint64_t start; /* of the record being written */
     epg_sha256 *hash;
@@ -30,7 +31,9 @@ void epg_spools_open(epg_spools *spools, int directory, const char *name, bool d
 void epg_spools_close(epg_spools *spools);
 void epg_spools_remove(int directory, const char *name);
 
-/* A record begins at the end of file `number`; append its pieces; end it (synced when durable). */
+/* A record begins at the end of file `number`; append its pieces; end it. What ended is durable after epg_spools_sync:
+ * one sync covers all records of a file before it. Does nothing unless the spools are to be durable. */
+epg_code epg_spools_sync(epg_spools *spools, epg_error *err);
 epg_code epg_spool_begin(epg_spools *spools, unsigned number, epg_error *err);
 epg_code epg_spool_append(epg_spools *spools, unsigned number, epg_span bytes, epg_error *err);
 epg_code epg_spool_end(epg_spools *spools, unsigned number, uint64_t *offset, uint64_t *size,

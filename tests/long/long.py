@@ -1,0 +1,163 @@
+"""A long Run: what it needs stays flat while it grows, and after a death near its end it goes on within seconds.
+
+    long.py SUBMISSIONS EPISODES [JOBS]    EPISODES in each submission, on a toy Benchmark
+
+Asserted: the Host's memory and descriptors late in the Run are those early in it, the git history stays packed, all
+submissions are published and charged once, `resume` goes on and `verify` finds the whole sound. Told, and not asserted:
+the milliseconds a submission takes early and late, what a resume takes, what `verify` and `log` take.
+"""
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+BIN = os.environ["EPG_BIN"]
+CLI = os.path.join(BIN, "evopolicygym")
+HERE = os.path.dirname(os.path.abspath(__file__))
+SUBMISSIONS, EPISODES = int(sys.argv[1]), int(sys.argv[2])
+JOBS = sys.argv[3] if len(sys.argv) > 3 else "1"
+WORK = tempfile.mkdtemp(prefix="epg-long-", dir=os.environ.get("EPG_LONG_DIR"))
+RUN = os.path.join(WORK, "run")
+PROGRESS = os.path.join(WORK, "progress")
+SAMPLES = 400
+# A Host remembers of each submission its facts and which bulk artifacts it has: some hundred bytes. No more may grow.
+BYTES_A_SUBMISSION, SLACK_KIB = 2048, 8 * 1024
+
+
+def start(words, **more):
+    environment = dict(os.environ, EPG_TEST_BENCHMARKS="1")
+    environment.pop("EPG_IO_FAULT", None)
+    return subprocess.Popen(words, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE, text=True, **more)
+
+
+def run_command():
+    source = os.path.join(WORK, "start")
+    os.mkdir(source)
+    with open(os.path.join(source, "policy.py"), "w") as file:
+        file.write("class P:\n    def act(self, o):\n        return 1\ndef make_policy(c):\n    return P()\n")
+    return [CLI, "run", RUN, "-b", "test/one-step", "-p", source, "--execution", "process", "--allow-unsafe-process",
+            "--progress", "none", "--episode-budget", str(SUBMISSIONS * EPISODES), "--episode-pool-size", str(EPISODES),
+            "--agent-grace", "5", "--agent-timeout", "86400", "--assessment-episodes", "2", "-j", JOBS, "--",
+            sys.executable, os.path.join(HERE, "agent.py"), str(SUBMISSIONS), str(EPISODES), PROGRESS]
+
+
+def made():
+    try:
+        with open(PROGRESS) as file:
+            return int(file.read())
+    except FileNotFoundError:
+        return 0
+
+
+def names_in(path):
+    try:
+        return os.listdir(os.path.join(RUN, "history.git", path))
+    except FileNotFoundError:
+        return []
+
+
+def sample(pid):
+    """What the Host and its history hold now; None: it is gone."""
+    try:
+        with open(f"/proc/{pid}/status") as file:
+            resident = next(int(line.split()[1]) for line in file if line.startswith("VmRSS:"))
+        descriptors = len(os.listdir(f"/proc/{pid}/fd"))
+    except (FileNotFoundError, ProcessLookupError, StopIteration):
+        return None
+    return {"made": made(), "kib": resident, "descriptors": descriptors,
+            "packs": sum(name.endswith(".pack") for name in names_in("objects/pack")),
+            "tags": len(names_in("refs/tags")), "loose": sum(len(name) == 2 for name in names_in("objects"))}
+
+
+def watch(host, until):
+    """Samples while the Host runs, up to `until` submissions."""
+    samples, next_at = [], 0
+    while host.poll() is None and made() < until:
+        if made() >= next_at:
+            one = sample(host.pid)
+            if one:
+                samples.append(one)
+            next_at = made() + max(1, SUBMISSIONS // SAMPLES)
+        time.sleep(0.02)
+    return samples
+
+
+def end(host, what):
+    out, error = host.communicate(timeout=3600)
+    assert host.returncode == 0, f"{what} exits {host.returncode}: {error} {out}"
+
+
+def events():
+    with open(os.path.join(RUN, "events.jsonl")) as file:
+        for line in file:
+            if '"event":"episode_completed"' not in line[:200]:
+                yield json.loads(line)
+
+
+def median(values):
+    return sorted(values)[len(values) // 2] if values else float("nan")
+
+
+def check_flat(samples):
+    assert len(samples) >= 10, f"only {len(samples)} samples"
+    early = [one for one in samples if 0.1 * SUBMISSIONS <= one["made"] < 0.3 * SUBMISSIONS]
+    late = [one for one in samples if one["made"] >= 0.7 * SUBMISSIONS]
+    peak = {key: (max(one[key] for one in early), max(one[key] for one in late)) for key in samples[0]}
+    grown = peak["made"][1] - peak["made"][0]
+    print(f"  Host's memory      {peak['kib'][0]} KiB early, {peak['kib'][1]} KiB late")
+    print(f"  descriptors        {peak['descriptors'][0]} early, {peak['descriptors'][1]} late")
+    print(f"  git history        at most {max(one['packs'] for one in samples)} packs, "
+          f"{max(one['tags'] for one in samples)} tags not packed, {max(one['loose'] for one in samples)} loose objects")
+    assert peak["kib"][1] <= peak["kib"][0] + SLACK_KIB + grown * BYTES_A_SUBMISSION // 1024, "memory grows"
+    assert peak["descriptors"][1] <= peak["descriptors"][0] + 24, "descriptors grow"
+    assert max(one["packs"] for one in samples) < 100 and max(one["tags"] for one in samples) < 100, "not packed"
+    assert all(one["loose"] == 0 for one in samples), "loose objects"
+
+
+def tell_times():
+    starts = [event["monotonic_ns"] for event in events() if event["event"] == "evaluation_started"]
+    took = [(b - a) / 1e6 for a, b in zip(starts, starts[1:])]
+    tenth = max(1, len(took) // 10)
+    print(f"  a submission       {median(took[:tenth]):.1f} ms early, {median(took[-tenth:]):.1f} ms late, "
+          f"{median(took):.1f} ms in all (medians)")
+
+
+def timed(*words):
+    began = time.monotonic()
+    end(start([CLI, *words]), words[0])
+    return time.monotonic() - began
+
+
+def main():
+    began = time.monotonic()
+    kill_at = SUBMISSIONS - max(2, SUBMISSIONS // 50)
+    host = start(run_command())
+    samples = watch(host, kill_at)
+    assert host.poll() is None, f"the Run ended early: {host.communicate()}"
+    host.send_signal(signal.SIGKILL)
+    host.communicate()
+    print(f"{SUBMISSIONS} submissions of {EPISODES} Episodes: killed at {made()} after {time.monotonic() - began:.1f} s")
+    check_flat(samples)
+    resumed_at = time.time_ns()
+    end(start([CLI, "resume", RUN, "--progress", "none"]), "resume")
+    again = next(e["time_unix_ns"] for e in events() if e["event"] == "agent_started" and e["time_unix_ns"] > resumed_at)
+    print(f"  resume             {(again - resumed_at) / 1e9:.2f} s until the Agent works again")
+    tell_times()
+    published = [e["submission_id"] for e in events() if e["event"] == "submission_published"]
+    charged = [e["submission_id"] for e in events() if e["event"] == "evaluation_started"]
+    assert published == charged == [f"submission-{i + 1:06d}" for i in range(SUBMISSIONS)], len(published)
+    print(f"  verify             {timed('verify', RUN):.2f} s")
+    print(f"  log                {timed('log', RUN):.2f} s")
+    print(f"long: {SUBMISSIONS} submissions, {SUBMISSIONS * EPISODES} Episodes in {time.monotonic() - began:.1f} s")
+
+
+try:
+    main()
+finally:
+    subprocess.run(["chmod", "-R", "u+w", WORK], stderr=subprocess.DEVNULL)
+    shutil.rmtree(WORK, ignore_errors=True)
