@@ -59,7 +59,8 @@ void epg_external_show_output(epg_external *self, size_t lines)
         return;
     }
     size_t at = last_lines(rest, lines, &total);
-    (void)epg_buffer_format(&shown, total > lines ? "%s printed, at the end:\n" : "%s printed:\n", self->name);
+    const char *clear = isatty(STDERR_FILENO) == 1 ? "\r\033[K" : ""; /* of a line that tells progress */
+    (void)epg_buffer_format(&shown, "%s%s printed%s:\n", clear, self->name, total > lines ? ", at the end" : "");
     while (at < rest.size) {
         const uint8_t *end = memchr(rest.data + at, '\n', rest.size - at);
         size_t size = end != NULL ? (size_t)(end - rest.data) - at : rest.size - at;
