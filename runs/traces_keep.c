@@ -9,6 +9,17 @@
 #include "system/files.h"
 #include "system/io.h"
 
+/* A trace that can't be sealed is taken back: what no event vouches for is no part of a record. */
+static epg_code seal(epg_run_state *self, const char *name, epg_error *err)
+{
+    EPG_AUTO_FREE char *path = epg_traces_path(name);
+    epg_code code = epg_run_seal(self, path, EPG_SEAL_ONCE, err);
+    if (code != EPG_OK) {
+        (void)epg_io_unlink(self->run, path, 0);
+    }
+    return code;
+}
+
 static epg_code keep_whole(epg_run_state *self, int traces, int records, const char *name,
                            const epg_evaluation_result *result, epg_error *err)
 {
@@ -20,10 +31,10 @@ static epg_code keep_whole(epg_run_state *self, int traces, int records, const c
     uint64_t room = budget > self->trace_bytes ? budget - self->trace_bytes : 0;
     uint64_t bytes = 0;
     EPG_TRY(epg_traces_write(traces, records, name, name, result, room, &bytes, err));
-    self->trace_bytes += bytes;
     if (bytes > 0) {
-        EPG_AUTO_FREE char *path = epg_traces_path(name);
-        return epg_run_seal(self, path, EPG_SEAL_ANEW, err);
+        EPG_TRY(seal(self, name, err));
+        self->trace_bytes += bytes;
+        return EPG_OK;
     }
     epg_run_evidence_traces(self, name, room);
     if (!self->traces_told) {
