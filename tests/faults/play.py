@@ -25,10 +25,12 @@ os.mkdir(START)
 with open(os.path.join(START, "policy.py"), "w") as file:
     file.write("class P:\n    def act(self, o):\n        return 1\ndef make_policy(c):\n    return P()\n")
 
+MORE = os.environ.get("EPG_RUN_OPTIONS", "").split()
+
 
 def command(run, *more):
     return [CLI, "run", run, "-b", "test/one-step", "-p", START, "--execution", "process", "--allow-unsafe-process",
-            "--progress", "none", "--record-traces", "full", "--episode-budget", "8", "--validation-episodes", "2",
+            "--progress", "none", *MORE, "--episode-budget", "8", "--validation-episodes", "2",
             "--max-candidates", "2", "--assessment-episodes", "2", "--agent-grace", "5", "-j", "1", *more, "--", "bash", "-c", AGENT]
 
 
