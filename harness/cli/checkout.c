@@ -16,10 +16,11 @@ static const char usage[] =
     "Writes the Program of a submission into the new directory DIR. SUBMISSION is an id or a number, or initial, "
     "last,\n"
     "best (by training score) or final (the selected one). The Program is checked against the Run's record first.";
-static const char examples[] =
-    "  evopolicygym checkout out/first submission-000003 third\n"
-    "  evopolicygym checkout out/first best my-program\n"
-    "  git -C out/first/history.git archive submission-000003 | tar -x -C third     the same with git alone\n";
+static const char examples[] = "  evopolicygym checkout out/first submission-000003 third\n"
+                               "  evopolicygym checkout out/first best my-program\n"
+                               "\n"
+                               "  # The same with git alone.\n"
+                               "  git -C out/first/history.git archive submission-000003 | tar -x -C third\n";
 
 /* What was made is taken away again when it can't be filled. */
 static epg_code write_program(const epg_program *program, const char *path, epg_error *err)

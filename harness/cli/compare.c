@@ -19,7 +19,8 @@ static const char usage[] =
     "told together too. Runs of different Benchmarks, or of different Environments of one, are refused.";
 static const char examples[] = "  evopolicygym compare out/first out/second out/third\n"
                                "  evopolicygym compare out/* --at 50 --at 200\n"
-                               "  evopolicygym compare out/* --json | jq '.runs[] | [.directory, .held_out.score]'\n";
+                               "  evopolicygym compare out/* --json |\n"
+                               "      jq '.runs[] | [.directory, .held_out.score]'\n";
 
 static void interval_text(const epg_interval *interval, char out[2 * EPG_SHOWN_NUMBER + 8])
 {

@@ -13,11 +13,12 @@ static const char usage[] =
     "Usage: evopolicygym diff RUN A B [OPTIONS]\n\n"
     "Tells what changed from submission A to submission B of a Run: the Program as a unified diff, then score,\n"
     "Episodes and Feedback side by side. A and B are ids or numbers, or initial, last, best or final.";
-static const char examples[] =
-    "  evopolicygym diff out/first initial final\n"
-    "  evopolicygym diff out/first 2 3 --feedback\n"
-    "  evopolicygym diff out/first 2 3 --program | git apply\n"
-    "  git -C out/first/history.git diff submission-000002 submission-000003     the Program with git alone\n";
+static const char examples[] = "  evopolicygym diff out/first initial final\n"
+                               "  evopolicygym diff out/first 2 3 --feedback\n"
+                               "  evopolicygym diff out/first 2 3 --program | git apply\n"
+                               "\n"
+                               "  # The Program with git alone.\n"
+                               "  git -C out/first/history.git diff submission-000002 submission-000003\n";
 
 typedef struct shown_pair {
     const epg_reading *reading;

@@ -10,9 +10,9 @@ static const char usage[] =
     "Feedback, and the outcome. atif is one document of the Agent Trajectory Interchange Format; jsonl is one object "
     "a\n"
     "line, schema evopolicygym/trajectory/v1.";
-static const char examples[] =
-    "  evopolicygym export out/first --format atif > trajectory.json\n"
-    "  evopolicygym export out/first --format jsonl | jq -c 'select(.type == \"submission\")'\n";
+static const char examples[] = "  evopolicygym export out/first --format atif > trajectory.json\n"
+                               "  evopolicygym export out/first --format jsonl |\n"
+                               "      jq -c 'select(.type == \"submission\")'\n";
 
 static epg_code print(void *context, epg_buffer *bytes, epg_error *err)
 {

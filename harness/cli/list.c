@@ -19,9 +19,9 @@ static const char usage[] =
     "Usage: evopolicygym list [DIR...] [OPTIONS]\n\n"
     "Tells the Runs below directories (the working directory when none is named): state, submissions, Episodes, best\n"
     "training score, Validation and Assessment of the selected submission, Benchmark and Agent. Runs are not entered.";
-static const char examples[] =
-    "  evopolicygym list out\n"
-    "  evopolicygym list out --json | jq -r '.runs[] | select(.run.state == \"killed\").directory'\n";
+static const char examples[] = "  evopolicygym list out\n"
+                               "  evopolicygym list out --json |\n"
+                               "      jq -r '.runs[] | select(.run.state == \"killed\").directory'\n";
 
 static const epg_column columns[] = {
     {.title = "state"},

@@ -17,18 +17,24 @@
 
 static const char usage[] =
     "Usage: evopolicygym replay RUN [--all | --final | --submission ID] [OPTIONS]\n"
-    "       evopolicygym replay RUN --on SPLIT:EPISODES[:SEED] [--all | --final | --submission ID] [OPTIONS]\n\n"
+    "       evopolicygym replay RUN --on SPLIT:EPISODES[:SEED]\n"
+    "                               [--all | --final | --submission ID] [OPTIONS]\n"
+    "\n"
     "Evaluates a Run's recorded snapshots again over the same Episodes with the same seeds, training, Validation and\n"
     "Assessment, and tells whether every Episode went as it was recorded, or where the first one did not. Exit code "
     "1:\n"
     "something differs. With --on, measures them on fresh Episodes instead, the same for all.\n"
     "The Run's config.json decides which Benchmark and interpreter are started: replay only Runs that you trust.";
-static const char examples[] =
-    "  evopolicygym replay out/first\n"
-    "  evopolicygym replay out/first --final --json\n"
-    "  evopolicygym replay out/first --submission 3 --execution process --allow-unsafe-process\n"
-    "  evopolicygym replay out/first --on test:200:7          the learning curve on 200 Episodes of the test split\n"
-    "  evopolicygym replay out/first --on test:5000 --state curve.state    goes on where it was cut off\n";
+static const char examples[] = "  # Did it go as it was recorded? All of it, or the selected Program alone.\n"
+                               "  evopolicygym replay out/first\n"
+                               "  evopolicygym replay out/first --final --json\n"
+                               "  evopolicygym replay out/first --submission 3 \\\n"
+                               "      --execution process --allow-unsafe-process\n"
+                               "\n"
+                               "  # The learning curve on 200 Episodes of the test split; a long one goes on\n"
+                               "  # where it was cut off.\n"
+                               "  evopolicygym replay out/first --on test:200:7\n"
+                               "  evopolicygym replay out/first --on test:5000 --state curve.state\n";
 
 typedef struct replaying {
     const epg_reading *reading;

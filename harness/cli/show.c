@@ -14,11 +14,12 @@ static const char usage[] =
     "Tells all about one submission: its facts, its Episodes, its Feedback, and with --patch what its Program\n"
     "changed from the submission before. SUBMISSION is an id or a number, or initial, last, best (by training score)\n"
     "or final.";
-static const char examples[] =
-    "  evopolicygym show out/first 3\n"
-    "  evopolicygym show out/first best --patch\n"
-    "  evopolicygym show out/first submission-000003 --json | jq .feedback.content\n"
-    "  git -C out/first/history.git show --notes submission-000003      commit, note and patch with git alone\n";
+static const char examples[] = "  evopolicygym show out/first 3\n"
+                               "  evopolicygym show out/first best --patch\n"
+                               "  evopolicygym show out/first submission-000003 --json | jq .feedback.content\n"
+                               "\n"
+                               "  # Commit, note and patch with git alone.\n"
+                               "  git -C out/first/history.git show --notes submission-000003\n";
 
 typedef struct shown_submission {
     const epg_reading *reading;
