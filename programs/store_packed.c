@@ -149,7 +149,7 @@ static void merge(packed_refs *packed, packed_refs *loose)
     }
     for (size_t i = 0; i < packed->count; i++) {
         packed_ref *one = &packed->refs[i];
-        if (bsearch(one, loose->refs, count, sizeof *one, by_name) == NULL) {
+        if (count == 0 || bsearch(one, loose->refs, count, sizeof *one, by_name) == NULL) {
             add(loose, EPG_TAKE(one->name), EPG_TAKE(one->lines));
         }
     }
@@ -185,9 +185,10 @@ epg_code epg_store_unpack_ref(epg_store *store, const char *name, epg_error *err
     EPG_TRY(read_packed(store, &packed, err));
     for (size_t i = 0; i < packed.count; i++) {
         if (strcmp(packed.refs[i].name, name) == 0) {
-            free(packed.refs[i].name);
-            free(packed.refs[i].lines);
-            packed.refs[i] = packed.refs[--packed.count];
+            EPG_AUTO_FREE char *gone = packed.refs[i].name;
+            EPG_AUTO_FREE char *lines = packed.refs[i].lines;
+            packed.refs[i] = packed.refs[packed.count - 1];
+            packed.count--;
             return write_packed(store, &packed, err);
         }
     }
