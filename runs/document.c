@@ -102,6 +102,7 @@ epg_code epg_run_document_write(int run, const epg_run_request *request, const e
     epg_json_put_text(&writer, "environment_digest", spec->environment_digest);
     epg_json_put_text(&writer, "id", spec->id);
     epg_json_put_u64(&writer, "memory_bytes", pool->benchmark_options.memory_bytes);
+    epg_value_to_json(epg_buffer_span(&spec->environment_parameters), &writer, "parameters");
     epg_json_put_text(&writer, "primary_metric", spec->primary_metric);
     epg_json_put_text(&writer, "python", pool->benchmark_options.python);
     epg_json_put_text(&writer, "score_direction", epg_direction_name(spec->direction));

@@ -440,7 +440,7 @@ static epg_code next_recorded(void *context, epg_lane_task *task, bool *have, ep
             *have = own->known || task->count > 0;
             if (!*have) {
                 facts_free(EPG_TAKE(task->own));
-                epg_free_cleanup(&task->episodes);
+                free(EPG_TAKE(task->episodes));
             }
         }
     }

@@ -74,6 +74,22 @@ chmod u+w "$run" "$run/run.json" && rm "$run/run.json"
 replay "$run" --allow-unsafe-process
 check 'a Run without a record is replayed too' [ "$code" -eq 0 ]
 
+# A submission none of whose Episodes was finished is passed over.
+cp -r "$run" "$work/cut"
+chmod -R u+w "$work/cut"
+python3 - "$run/events.jsonl" "$work/cut/events.jsonl" <<'P'
+import json, sys
+lines = [line for line in open(sys.argv[1]) if json.loads(line)["event"] not in ("episode_completed", "submission_published")]
+open(sys.argv[2], "w").writelines(lines)
+P
+replay "$work/cut" --allow-unsafe-process
+check 'a submission that never ended' [ "$code" -eq 0 ]
+check 'what is left of its Run is replayed' grep -q '^7 of 7 Episodes of 2 evaluations are equal' "$work/out"
+sed -i '/validation\|assessment\|run_finished/d' "$work/cut/events.jsonl"
+replay "$work/cut" --allow-unsafe-process
+check 'nothing else' [ "$code" -eq 0 ]
+check 'is no fault' grep -qx '0 of 0 Episodes of 0 evaluations are equal' "$work/out"
+
 # Where there is no trace, the outcome is told.
 mkdir "$work/plain"
 sed "s/return 0 if .*/return 2 if os.path.exists(\"$(printf %s "$work/mood" | sed 's/[/]/\\\//g')\") else 1/" "$work/moody-program/policy.py" >"$work/plain/policy.py"
