@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <utf8proc.h>
 
 #include "base/clock.h"
 
@@ -168,6 +169,19 @@ bool epg_ends_with(const char *text, const char *suffix)
     size_t size = strlen(text);
     size_t tail = strlen(suffix);
     return size >= tail && strcmp(text + size - tail, suffix) == 0;
+}
+
+size_t epg_utf8_next(const char *text, size_t size, size_t *columns)
+{
+    utf8proc_int32_t point = 0;
+    utf8proc_ssize_t taken = utf8proc_iterate((const utf8proc_uint8_t *)text, (utf8proc_ssize_t)size, &point);
+    if (taken <= 0) {
+        *columns = 1;
+        return 1;
+    }
+    int width = utf8proc_charwidth(point);
+    *columns = width > 0 ? (size_t)width : 0;
+    return (size_t)taken;
 }
 
 char *epg_printable(const char *text, size_t size)

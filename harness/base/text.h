@@ -35,6 +35,10 @@ void epg_fill_text(const char *text, size_t column, size_t indent, epg_buffer *o
 /* A word as a POSIX shell reads it back: as it is, or in single quotes. Caller frees. */
 char *epg_shell_word(const char *text);
 
+/* The bytes of the next character of UTF-8 text (1 for a byte that begins none) and the columns that a terminal gives
+ * it. size > 0. */
+size_t epg_utf8_next(const char *text, size_t size, size_t *columns);
+
 /* "1.5 s", "320 ms", "2 min 3 s" for people. Caller frees. */
 char *epg_duration_text(int64_t ns);
 

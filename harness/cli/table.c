@@ -4,7 +4,6 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
-#include <utf8proc.h>
 
 #include "base/text.h"
 
@@ -12,27 +11,13 @@ enum { GAP = 2, NARROWEST = 20, WIDEST = 10000, USUAL = 80 };
 
 /* --- widths of texts --- */
 
-/* The next character's bytes and columns. */
-static size_t next_character(const char *text, size_t size, size_t *width)
-{
-    utf8proc_int32_t point = 0;
-    utf8proc_ssize_t taken = utf8proc_iterate((const utf8proc_uint8_t *)text, (utf8proc_ssize_t)size, &point);
-    if (taken <= 0) {
-        *width = 1;
-        return 1;
-    }
-    int columns = utf8proc_charwidth(point);
-    *width = columns > 0 ? (size_t)columns : 0;
-    return (size_t)taken;
-}
-
 static size_t text_width(const char *text)
 {
     size_t size = strlen(text);
     size_t total = 0;
     while (size > 0) {
         size_t width = 0;
-        size_t taken = next_character(text, size, &width);
+        size_t taken = epg_utf8_next(text, size, &width);
         total += width;
         text += taken;
         size -= taken;
@@ -54,7 +39,7 @@ char *epg_table_shortened(const char *text, size_t width)
     bool cut = false;
     while (size > 0) {
         size_t columns = 0;
-        size_t taken = next_character(text, size, &columns);
+        size_t taken = epg_utf8_next(text, size, &columns);
         if (at + columns <= head && !cut) {
             (void)epg_buffer_append(&out, text, taken);
         } else if (!cut) {

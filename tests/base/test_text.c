@@ -98,6 +98,21 @@ START_TEST(text_for_a_terminal_has_no_control_bytes)
 }
 END_TEST
 
+START_TEST(characters_have_bytes_and_columns)
+{
+    static const struct {
+        const char *text;
+        size_t bytes, columns;
+    } cases[] = {{"a", 1, 1},        {"\xc3\xa9", 2, 1}, {"\xe4\xb8\xad", 3, 2},
+                 {"\xcc\x81", 2, 0}, {"\xff", 1, 1},     {"\xc3", 1, 1}};
+    for (size_t i = 0; i < EPG_COUNT(cases); i++) {
+        size_t columns = 9;
+        ck_assert_uint_eq(epg_utf8_next(cases[i].text, strlen(cases[i].text), &columns), cases[i].bytes);
+        ck_assert_uint_eq(columns, cases[i].columns);
+    }
+}
+END_TEST
+
 START_TEST(sha256_is_the_standard_one)
 {
     uint8_t hash[EPG_SHA256_SIZE];
@@ -151,6 +166,7 @@ static Suite *text_suite(void)
     tcase_add_test(tests, numbers_are_read_only_when_whole);
     tcase_add_test(tests, base64_round_trips_and_refuses_what_is_not_strict);
     tcase_add_test(tests, text_for_a_terminal_has_no_control_bytes);
+    tcase_add_test(tests, characters_have_bytes_and_columns);
     tcase_add_test(tests, sha256_is_the_standard_one);
     tcase_add_test(tests, seeds_are_those_of_the_contract);
     tcase_add_test(tests, a_buffer_stops_at_its_bound);
