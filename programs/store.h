@@ -58,6 +58,9 @@ typedef struct epg_store_entry {
 } epg_store_entry;
 void epg_store_entry_free(epg_store_entry *entry);
 
+/* The digest that a tag's commit claims, and its id: a find for who needs no more. NOT_FOUND. */
+epg_code epg_store_claim(epg_store *store, const char *name, char digest[EPG_DIGEST_TEXT], char id[EPG_OBJECT_ID_TEXT],
+                         epg_error *err);
 epg_code epg_store_find(epg_store *store, const char *name, epg_store_entry *out, epg_error *err); /* NOT_FOUND */
 /* All tags in byte order of their names; `visit` may return non-EPG_OK, with `err` filled, to stop. */
 typedef epg_code epg_store_visit(void *context, const epg_store_entry *entry, epg_error *err);

@@ -149,6 +149,16 @@ static epg_code describe(git_commit *commit, const char *name, epg_store_entry *
     return EPG_OK;
 }
 
+epg_code epg_store_claim(epg_store *store, const char *name, char digest[EPG_DIGEST_TEXT], char id[EPG_OBJECT_ID_TEXT],
+                         epg_error *err)
+{
+    EPG_AUTO_GIT(git_commit) *commit = NULL;
+    EPG_TRY(lookup(store, name, &commit, err));
+    EPG_TRY(epg_store_claimed_digest(commit, digest, err));
+    (void)git_oid_tostr(id, EPG_OBJECT_ID_TEXT, git_commit_id(commit));
+    return EPG_OK;
+}
+
 epg_code epg_store_find(epg_store *store, const char *name, epg_store_entry *out, epg_error *err)
 {
     EPG_AUTO_GIT(git_commit) *commit = NULL;

@@ -300,14 +300,15 @@ static epg_code fits(const epg_run_state *self, epg_error *err)
 
 static epg_code check_snapshot(const epg_run_state *self, const char *name, const char *digest, epg_error *err)
 {
-    EPG_CLEANUP(epg_store_entry_free) epg_store_entry entry = {0};
-    if (epg_store_find(self->store, name, &entry, err) != EPG_OK) {
+    char claimed[EPG_DIGEST_TEXT];
+    char id[EPG_OBJECT_ID_TEXT];
+    if (epg_store_claim(self->store, name, claimed, id, err) != EPG_OK) {
         return epg_fail_as(err, EPG_ERR_USAGE, "the git history no longer fits this Run");
     }
-    if (strcmp(entry.digest, digest) != 0) {
+    if (strcmp(claimed, digest) != 0) {
         return epg_fail(err, EPG_ERR_USAGE,
-                        "the git history no longer fits this Run: %s is %s there and %s in the ledger", name,
-                        entry.digest, digest);
+                        "the git history no longer fits this Run: %s is %s there and %s in the ledger", name, claimed,
+                        digest);
     }
     return EPG_OK;
 }

@@ -23,15 +23,16 @@ static void check_snapshot(epg_verifier *self, epg_store *store, const char *nam
                            const char *commit)
 {
     EPG_CLEANUP(epg_program_free) epg_program program = {0};
-    EPG_CLEANUP(epg_store_entry_free) epg_store_entry entry = {0};
+    char claimed[EPG_DIGEST_TEXT];
+    char id[EPG_OBJECT_ID_TEXT];
     epg_error why = {.text = ""};
     EPG_AUTO_FREE char *where = epg_format("history.git %s", name);
     bool sound = epg_store_load(store, name, &program, &why) == EPG_OK;
     if (epg_verify_expect(self, sound, where, sound ? "" : why.text)) {
         (void)epg_verify_expect(self, same_text(program.digest, digest), where, "is another Program than was charged");
     }
-    if (commit[0] != '\0' && epg_store_find(store, name, &entry, NULL) == EPG_OK) {
-        (void)epg_verify_expect(self, same_text(entry.id, commit), where, "is another commit than the events name");
+    if (commit[0] != '\0' && epg_store_claim(store, name, claimed, id, NULL) == EPG_OK) {
+        (void)epg_verify_expect(self, same_text(id, commit), where, "is another commit than the events name");
     }
 }
 

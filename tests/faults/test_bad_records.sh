@@ -105,3 +105,26 @@ if [ -e "$work/place/run" ]; then
         one_line "$word of what was not set up" 'was not set up to its end' 2
     done
 fi
+
+# A Benchmark that is not any more what it was when the Run began.
+cp -r "$EPG_SOURCE/tests/benchmark/packages" "$work/packages"
+export PYTHONPATH="$work/packages" PYTHONDONTWRITEBYTECODE=1
+corridor='python:evopolicygym_corridor:make_benchmark?slip=0.1'
+"$cli" benchmark baseline "$corridor" --to "$work/baseline" >/dev/null || fail 'a baseline'
+"$cli" run "$work/changed" -b "$corridor" -p "$work/baseline" --execution process --allow-unsafe-process --progress none \
+    --episode-budget 4 --validation-episodes 2 -- bash -c 'evopolicygym-session submit program --episodes 0 >/dev/null
+evopolicygym-session finish submission-000001 >/dev/null' >"$work/out" 2>"$work/err"
+check "a Run over a Python package: $(cat "$work/err")" [ $? -eq 0 ]
+(cd "$work/changed" && chmod u+w . && sed -i '/validation_started/,$d' events.jsonl && rm run.json)
+python3 - "$work/packages/evopolicygym_corridor/benchmark.py" <<'P'
+import sys
+with open(sys.argv[1]) as file:
+    text = file.read()
+changed = text.replace("environment_parameters", "environment_parameters", 1).replace('"slip": ', '"slipping": ', 1)
+assert changed != text, "the package has no such parameter in its spec"
+with open(sys.argv[1], "w") as file:
+    file.write(changed)
+P
+"$cli" resume "$work/changed" >"$work/out" 2>"$work/err"
+code=$?
+one_line 'resume over another Benchmark' 'no longer fits' 2

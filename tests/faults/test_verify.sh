@@ -68,6 +68,6 @@ refused() { # WHAT WORD [COMMAND-ON-A-COPY]
 cut='sed -i "/final_submission_selected/,\$d" events.jsonl; rm run.json'
 refused 'a complete Run' complete
 refused 'altered events' altered "$cut; sed -i 3d events.jsonl"
-refused 'another Benchmark' 'no longer fit' "$cut; sed -i 's/test.one-step\"/cartpole\"/' config.json"
+refused 'another Benchmark in config.json' 'config.json' "$cut; sed -i 's/test.one-step\"/cartpole\"/' config.json"
 refused 'another git history' 'git history' "$cut; git -C history.git tag -f submission-000001 submission-000002"
 refused 'another Host at work' 'another Host' "$cut; (exec 9>>lock; flock 9; sleep 20) & sleep 0.3"
