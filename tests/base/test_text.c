@@ -147,6 +147,23 @@ START_TEST(a_buffer_stops_at_its_bound)
 }
 END_TEST
 
+START_TEST(prose_is_filled_into_lines)
+{
+    EPG_AUTO_BUFFER out = {0};
+    (void)epg_buffer_text(&out, "what  ");
+    epg_fill_text("one\n two   three", 6, 6, &out);
+    ck_assert_str_eq(epg_buffer_cstr(&out), "what  one two three\n");
+    epg_buffer_clear(&out);
+    /* 79 columns, and then one more */
+    epg_fill_text("0123456789012345678901234567890123456789012345678901234567890123456789012345678 0 1", 0, 4, &out);
+    ck_assert_str_eq(epg_buffer_cstr(&out),
+                     "0123456789012345678901234567890123456789012345678901234567890123456789012345678\n    0 1\n");
+    epg_buffer_clear(&out);
+    epg_fill_text("", 3, 3, &out);
+    ck_assert_str_eq(epg_buffer_cstr(&out), "\n");
+}
+END_TEST
+
 START_TEST(a_word_is_quoted_when_a_shell_would_read_it_otherwise)
 {
     static const char *const cases[][2] = {{"out/first", "out/first"}, {"", "''"},         {"a b", "'a b'"},
@@ -170,6 +187,7 @@ static Suite *text_suite(void)
     tcase_add_test(tests, sha256_is_the_standard_one);
     tcase_add_test(tests, seeds_are_those_of_the_contract);
     tcase_add_test(tests, a_buffer_stops_at_its_bound);
+    tcase_add_test(tests, prose_is_filled_into_lines);
     tcase_add_loop_test(tests, a_word_is_quoted_when_a_shell_would_read_it_otherwise, 0, 8);
     suite_add_tcase(suite, tests);
     return suite;
