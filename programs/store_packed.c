@@ -185,8 +185,8 @@ epg_code epg_store_unpack_ref(epg_store *store, const char *name, epg_error *err
     EPG_TRY(read_packed(store, &packed, err));
     for (size_t i = 0; i < packed.count; i++) {
         if (strcmp(packed.refs[i].name, name) == 0) {
-            EPG_AUTO_FREE char *gone = packed.refs[i].name;
-            EPG_AUTO_FREE char *lines = packed.refs[i].lines;
+            free(packed.refs[i].name);
+            free(packed.refs[i].lines);
             packed.refs[i] = packed.refs[packed.count - 1];
             packed.count--;
             return write_packed(store, &packed, err);

@@ -6,7 +6,11 @@
 #include "base/options.h"
 
 #define EPG_CLI_AGENT_OPTIONS                                                                                          \
-    {.name = "model", .short_name = 'm', .kind = EPG_OPTION_VALUE, .value_name = "MODEL", .help = "the model to use (of a command of your own: recorded only)"}, \
+    {.name = "model",                                                                                                  \
+     .short_name = 'm',                                                                                                \
+     .kind = EPG_OPTION_VALUE,                                                                                         \
+     .value_name = "MODEL",                                                                                            \
+     .help = "the model to use (of a command of your own: recorded only)"},                                            \
         {.name = "effort", .kind = EPG_OPTION_VALUE, .value_name = "LEVEL", .help = "how hard the model is to think"}, \
         {.name = "agent-option",                                                                                       \
          .kind = EPG_OPTION_LIST,                                                                                      \

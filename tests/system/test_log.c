@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "system/log.h"
 #include "support/support.h"
+#include "system/log.h"
 
 static void check(const epg_log *log, const char *all, size_t size, size_t half)
 {
