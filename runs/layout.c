@@ -139,12 +139,19 @@ epg_code epg_run_directory_create(const char *path, const epg_program *initial, 
         return epg_fail(err, EPG_ERR_USAGE, "'%s' exists already; a Run needs a new directory", path);
     }
     EPG_AUTO_FREE char *temporary = epg_file_temporary_name(".epg-run-");
-    code = make_run(parent, temporary, name, path, initial, skills, skill_count, run, err);
+    EPG_AUTO_CLOSE int made = -1;
+    code = make_run(parent, temporary, name, path, initial, skills, skill_count, &made, err);
     if (code != EPG_OK) {
         (void)epg_tree_remove(parent, temporary, 0, NULL);
         return code;
     }
-    return epg_dir_sync(parent, err);
+    code = epg_dir_sync(parent, err);
+    if (code != EPG_OK) {
+        (void)epg_tree_remove(parent, name, 0, NULL);
+        return code;
+    }
+    *run = epg_take_fd(&made);
+    return EPG_OK;
 }
 
 static bool is_directory(int dir, const char *name)
