@@ -145,8 +145,10 @@ def main():
     check_flat(samples)
     resumed_at = time.time_ns()
     end(start([CLI, "resume", RUN, "--progress", "none"]), "resume")
-    again = next(e["time_unix_ns"] for e in events() if e["event"] == "agent_started" and e["time_unix_ns"] > resumed_at)
-    print(f"  resume             {(again - resumed_at) / 1e9:.2f} s until the Agent works again")
+    again = {e["event"]: (e["time_unix_ns"] - resumed_at) / 1e9 for e in events()
+             if e["event"] in ("run_resumed", "agent_started") and e["time_unix_ns"] > resumed_at}
+    print(f"  resume             {again['run_resumed']:.2f} s until it goes on, {again['agent_started']:.2f} s until the Agent "
+          f"works again, what it waited for completed")
     tell_times()
     published = [e["submission_id"] for e in events() if e["event"] == "submission_published"]
     charged = [e["submission_id"] for e in events() if e["event"] == "evaluation_started"]
