@@ -182,17 +182,15 @@ epg_code epg_store_pack_refs(epg_store *store, epg_error *err)
 epg_code epg_store_unpack_ref(epg_store *store, const char *name, epg_error *err)
 {
     EPG_CLEANUP(packed_refs_free) packed_refs packed = {0};
+    EPG_CLEANUP(packed_refs_free) packed_refs others = {0};
     EPG_TRY(read_packed(store, &packed, err));
     for (size_t i = 0; i < packed.count; i++) {
-        if (strcmp(packed.refs[i].name, name) == 0) {
-            free(packed.refs[i].name);
-            free(packed.refs[i].lines);
-            packed.refs[i] = packed.refs[packed.count - 1];
-            packed.count--;
-            return write_packed(store, &packed, err);
+        packed_ref *one = &packed.refs[i];
+        if (strcmp(one->name, name) != 0) {
+            add(&others, EPG_TAKE(one->name), EPG_TAKE(one->lines));
         }
     }
-    return EPG_OK;
+    return others.count < packed.count ? write_packed(store, &others, err) : EPG_OK;
 }
 
 epg_code epg_store_each_packed(epg_store *store, void (*visit)(void *context, const char *name), void *context,

@@ -1,4 +1,5 @@
 """What the plays of deaths, failures and power cuts share: a short Run whose end is known, and how to compare with it."""
+import atexit
 import hashlib
 import json
 import os
@@ -127,3 +128,7 @@ def undisturbed():
 def remove(directory):
     subprocess.run(["chmod", "-R", "u+w", directory], stderr=subprocess.DEVNULL)
     shutil.rmtree(directory, ignore_errors=True)
+
+
+if not os.environ.get("EPG_KEEP"):
+    atexit.register(remove, WORK)

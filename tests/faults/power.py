@@ -286,8 +286,6 @@ def main():
                 failed += 1
                 print(f"FAILED: {str(error)[:2500]}", flush=True)
     print(f"power: {len(chosen)} of {len(everything)} disks: {outcomes}, {failed} failed")
-    if not os.environ.get("EPG_KEEP"):
-        play.remove(play.WORK)
     sys.exit(1 if failed or outcomes.get("resumed", 0) == 0 else 0)
 
 

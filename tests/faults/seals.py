@@ -2,6 +2,7 @@
 
     seals.py RUN [few]    a finished Run; it is copied, never changed. few: one alteration of each file
 """
+import atexit
 import os
 import shutil
 import stat
@@ -56,6 +57,7 @@ def named(path, said):
 def main():
     original, few = sys.argv[1], len(sys.argv) > 2
     work = tempfile.mkdtemp(prefix="epg-seals-", dir="/dev/shm" if os.access("/dev/shm", os.W_OK | os.X_OK) else None)
+    atexit.register(shutil.rmtree, work, True)
     copy = os.path.join(work, "run")
     shutil.copytree(original, copy, symlinks=True)
     subprocess.run(["chmod", "-R", "u+w", copy], check=True)
@@ -104,7 +106,6 @@ def main():
             os.unlink(whole)
     code, said = verify(copy)
     assert code == 0, f"put back as it was: {said}"
-    shutil.rmtree(work)
     print(f"seals: {tried} alterations, {failed} not told; {passed_over} unsealed files")
     sys.exit(1 if failed or tried < 100 else 0)
 
