@@ -17,7 +17,7 @@
 enum { DOCUMENT_MAX = 256 * 1024 * 1024 };
 
 /* Looked at, never kept: a Host that starts meanwhile tries again. */
-static bool is_locked(int run)
+bool epg_run_is_held(int run)
 {
     EPG_AUTO_CLOSE int fd = openat(run, "lock", O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     return fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
@@ -41,7 +41,7 @@ epg_code epg_reading_open(const char *path, epg_reading_depth depth, epg_reading
     EPG_TRY(epg_run_directory_open(path, &reading.run, err));
     reading.path = epg_strdup(path);
     reading.store = (epg_store **)epg_alloc(sizeof(epg_store *));
-    reading.locked = is_locked(reading.run);
+    reading.locked = epg_run_is_held(reading.run);
     epg_code code = depth == EPG_READ_EPISODES ? epg_history_read(reading.run, &reading.history, err)
                                                : epg_history_skim(reading.run, &reading.history, err);
     if (code != EPG_OK) {

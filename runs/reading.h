@@ -20,6 +20,9 @@ typedef enum epg_reading_depth {
     EPG_READ_EPISODES     /* epg_history_read */
 } epg_reading_depth;
 
+/* Whether a Host holds the Run directory that is open at `run` now. */
+bool epg_run_is_held(int run);
+
 /* USAGE when the path holds no Run, or one that can't be read; the text names it. */
 epg_code epg_reading_open(const char *path, epg_reading_depth depth, epg_reading *out, epg_error *err);
 void epg_reading_free(epg_reading *reading);

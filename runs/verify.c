@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "runs/ledger.h"
+#include "runs/reading.h"
 #include "runs/records.h"
 #include "runs/verify_parts.h"
 
@@ -262,7 +263,7 @@ static epg_code verify_all(epg_verifier *self, epg_error *err)
         return epg_fail(err, code, "%s", why.text);
     }
     self->out->sealed = self->history.created;
-    self->out->state = epg_strdup(epg_history_state(&self->history, false));
+    self->out->state = epg_strdup(epg_history_state(&self->history, epg_run_is_held(self->run)));
     EPG_TRY(check_ledger(self, err));
     check_budget(self);
     check_record(self);

@@ -149,6 +149,7 @@ killed=$run
 "$epg" log "$killed" --json >"$work/running.json"
 check 'running: says so' says "$work/running.json" 'd["run"]["state"] == "running" and d["run"]["has_record"] is False and [s["state"] for s in d["submissions"]] == ["published", "running"] and d["submissions"][0]["best"]'
 check 'running: the text too' sh -c "'$epg' log '$killed' | grep -q ': running (no run.json)'"
+check 'running: verify says so' sh -c "'$epg' verify '$killed' --json | grep -q '\"state\": \"running\"'"
 check 'running: diff' sh -c "'$epg' diff '$killed' 1 2 --program | grep -q '^+import time'"
 kill -KILL $pid
 wait $pid 2>/dev/null
