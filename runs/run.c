@@ -190,6 +190,7 @@ static epg_code conclude(epg_run_state *self, epg_run_outcome *out, epg_error *e
     const char *reason = terminal_reason(self);
     (void)strncpy(out->terminal_reason, reason, sizeof out->terminal_reason - 1);
     out->submissions = self->shown.submissions;
+    out->fault = self->fault_code != NULL ? self->fault.code : EPG_OK;
     out->detail = reason_detail(self, reason);
     char id[EPG_SUBMISSION_ID_TEXT] = "";
     const char *digest = NULL;

@@ -41,7 +41,8 @@ typedef struct epg_run_outcome {
     uint64_t final_submission; /* 0: none */
     bool has_validation_score, has_assessment_score;
     double validation_score, assessment_score;
-    char *detail; /* one line that says why, where the reason needs it; owned; may be NULL */
+    epg_code fault; /* of the trusted fault that ended it; EPG_OK: none did */
+    char *detail;   /* one line that says why, where the reason needs it; owned; may be NULL */
 } epg_run_outcome;
 void epg_run_outcome_free(epg_run_outcome *outcome);
 

@@ -73,16 +73,23 @@ static void print_outcome_json(const char *directory, const epg_run_outcome *out
     (void)fputs(epg_buffer_cstr(&out), stdout);
 }
 
+/* Whose fault it was: the Benchmark's, unless it was told to be another trusted party's. */
+static epg_code whose_fault(epg_code told)
+{
+    const int mistake = epg_exit_code(EPG_ERR_USAGE);
+    return told == EPG_OK || epg_exit_code(told) == mistake ? EPG_ERR_BENCHMARK : told;
+}
+
 /* A Run that ended as it should is success; one that did not says so by its exit code, and its record stands. */
 static epg_code outcome_code(const epg_run_outcome *outcome, bool *negative, epg_error *err)
 {
-    static const struct {
+    const struct {
         const char *reason;
         epg_code code;
     } faults[] = {
-        {"evaluation_failed", EPG_ERR_BENCHMARK},
-        {"validation_failed", EPG_ERR_BENCHMARK},
-        {"assessment_failed", EPG_ERR_BENCHMARK},
+        {"evaluation_failed", whose_fault(outcome->fault)},
+        {"validation_failed", whose_fault(outcome->fault)},
+        {"assessment_failed", whose_fault(outcome->fault)},
         {"interrupted", EPG_ERR_INTERRUPTED},
     };
     for (size_t i = 0; i < EPG_COUNT(faults); i++) {
