@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -72,6 +73,22 @@ static bool is_session_directory(int base, const char *name)
            (info.st_mode & 07777) == 0700;
 }
 
+/* A Host that was killed between making its directory and listening in it left no socket of that name. One that has
+ * just begun looks the same, but not for long. */
+static void sweep_unfinished(int base, const char *name)
+{
+    enum { OLD_S = 600 };
+    struct stat info;
+    if (fstatat(base, name, &info, AT_SYMLINK_NOFOLLOW) != 0 || time(NULL) - info.st_mtime < OLD_S) {
+        return;
+    }
+    EPG_AUTO_CLOSE int directory = openat(base, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (directory >= 0 && faccessat(directory, socket_name, F_OK, AT_SYMLINK_NOFOLLOW) != 0) {
+        (void)epg_io_unlink(directory, bound_name, 0);
+        (void)epg_io_unlink(base, name, AT_REMOVEDIR);
+    }
+}
+
 /* What killed Hosts have left is taken away by the next one; bounded, and nothing depends on it. */
 static void sweep(const char *directory)
 {
@@ -90,8 +107,13 @@ static void sweep(const char *directory)
     for (int i = 0; i < NAMES_MAX && (entry = readdir(listing)) != NULL; i++) {
         EPG_AUTO_FREE char *found = epg_format("%s/%s", base, entry->d_name);
         EPG_AUTO_FREE char *path = epg_format("%s/%s", found, socket_name);
-        if (is_session_directory(dirfd(listing), entry->d_name) && is_deserted(found, path, &listeners)) {
+        if (!is_session_directory(dirfd(listing), entry->d_name)) {
+            continue;
+        }
+        if (is_deserted(found, path, &listeners)) {
             epg_socket_remove(EPG_TAKE(found), EPG_TAKE(path));
+        } else {
+            sweep_unfinished(dirfd(listing), entry->d_name);
         }
     }
     (void)closedir(listing);

@@ -1,11 +1,13 @@
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -169,6 +171,44 @@ START_TEST(what_a_killed_host_left_is_removed_by_the_next)
 }
 END_TEST
 
+/* A Host that was killed before it listened leaves a directory without a socket: taken away when it is old. */
+START_TEST(what_was_never_listened_in_is_removed_when_it_is_old)
+{
+    static const struct {
+        const char *name;
+        const char *content;
+        bool old, stays;
+    } left[] = {
+        {"epg-0000000000000001", NULL, true, false},
+        {"epg-0000000000000002", "session.sock.new", true, false},
+        {"epg-0000000000000003", NULL, false, true},
+        {"epg-0000000000000004", "something-else", true, true},
+    };
+    epg_error err = {0};
+    int listener = -1;
+    char *directory = NULL;
+    char *path = NULL;
+    const struct timespec then[] = {{.tv_sec = time(NULL) - 3600}, {.tv_sec = time(NULL) - 3600}};
+    for (size_t i = 0; i < EPG_COUNT(left); i++) {
+        EPG_AUTO_FREE char *one = epg_format("%s/%s", home_path, left[i].name);
+        ck_assert_int_eq(mkdir(one, 0700), 0);
+        if (left[i].content != NULL) {
+            epg_test_write_text(one, left[i].content, "");
+        }
+        if (left[i].old) {
+            ck_assert_int_eq(utimensat(AT_FDCWD, one, then, 0), 0);
+        }
+    }
+    epg_assert_ok(epg_socket_listen(&listener, &directory, &path, &err), &err);
+    for (size_t i = 0; i < EPG_COUNT(left); i++) {
+        EPG_AUTO_FREE char *one = epg_format("%s/%s", home_path, left[i].name);
+        ck_assert_msg((access(one, F_OK) == 0) == left[i].stays, "%s", left[i].name);
+    }
+    (void)close(listener);
+    epg_socket_remove(directory, path);
+}
+END_TEST
+
 /* One of several Hosts that begin at the same time, again and again; exit code 1 when another took its socket away. */
 static int begin_many_times(void)
 {
@@ -220,6 +260,7 @@ static Suite *socket_suite(void)
     tcase_set_timeout(tests, 120);
     tcase_add_test(tests, a_listener_is_private_and_is_removed_whole);
     tcase_add_test(tests, what_a_killed_host_left_is_removed_by_the_next);
+    tcase_add_test(tests, what_was_never_listened_in_is_removed_when_it_is_old);
     tcase_add_test(tests, hosts_that_begin_together_leave_each_others_sockets_alone);
     tcase_add_loop_test(tests, a_runtime_directory_of_no_use_is_passed_over, 0, 4);
     tcase_add_test(tests, a_socket_that_is_not_there_is_told_at_once);
