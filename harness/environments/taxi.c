@@ -182,7 +182,8 @@ static void move(taxi *self, const taxi_parameters *parameters, epg_random *rand
 {
     static const int down[] = {1, -1, 0, 0};
     static const int right[] = {0, 0, 1, -1};
-    /* What is to the left and to the right of the way that it drives. */
+    /* What is to the left and to the right of the way that it drives. Gymnasium's Episodes that ours are held against
+     * show it for north, east and west; for south it is what these three have in common. */
     static const unsigned aside[][2] = {
         [SOUTH] = {EAST, WEST}, [NORTH] = {WEST, EAST}, [EAST] = {NORTH, SOUTH}, [WEST] = {SOUTH, NORTH}};
     const double side = aside_probability(parameters);

@@ -29,7 +29,8 @@
     X(cli)                                                                                                             \
     X(sessions)                                                                                                        \
     X(cartpole)                                                                                                        \
-    X(builtin_benchmarks)
+    X(builtin_benchmarks)                                                                                              \
+    X(worlds)
 
 typedef struct epg_vector_report {
     const char *directory; /* of the file, for families that need what lies beside it */
