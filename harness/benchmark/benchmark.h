@@ -159,10 +159,11 @@ static inline void epg_benchmark_destroy(epg_benchmark *b)
  * "cmd:...", "python:...", "lib:...". USAGE, with the nearest name, when it is unknown or a parameter is wrong.
  * Opening a built-in one touches nothing; an external one starts its process. */
 typedef struct epg_benchmark_options {
-    const char *python;      /* interpreter for python: Benchmarks; NULL: the default one */
-    int64_t call_limit_ns;   /* an external Benchmark's time limit per call */
-    uint64_t memory_bytes;   /* limit on the memory of an external Benchmark's process and what it starts; 0: none */
-    const char *source_root; /* directory that relative paths in `text` start from; NULL: working directory */
+    const char *python;    /* interpreter for python: Benchmarks; NULL: the default one */
+    int64_t call_limit_ns; /* an external Benchmark's time limit per call */
+    uint64_t memory_bytes; /* limit on the memory of an external Benchmark's process and what it starts; 0: none */
+    struct epg_company *company; /* that an external Benchmark's process is a member of; NULL: none; not owned */
+    const char *source_root;     /* directory that relative paths in `text` start from; NULL: working directory */
 } epg_benchmark_options;
 epg_code epg_benchmark_open(const char *text, const epg_benchmark_options *options, epg_benchmark **out,
                             epg_error *err);

@@ -33,6 +33,7 @@ epg_code epg_external_breaks(epg_external *self, const char *call, const char *w
 {
     epg_code code = epg_external_fails(self, call, why, err);
     self->dead = true;
+    epg_company_leave(self->channel.company, self->owned.command_pid);
     epg_owned_kill(&self->owned);
     return code;
 }
@@ -388,6 +389,7 @@ static pid_t get_process(const epg_benchmark *benchmark)
 static void destroy(epg_benchmark *benchmark)
 {
     epg_external *self = (epg_external *)benchmark;
+    epg_company_leave(self->channel.company, self->owned.command_pid);
     epg_channel_close(&self->channel);
     if (!self->dead) {
         await_exit(self, epg_deadline_after_ns(end_grace));
@@ -510,6 +512,8 @@ epg_code epg_external_open(const epg_external_start *start, epg_benchmark **out,
                            .group = group};
     self->environment.benchmark = &self->base;
     take_pipes(self, &ends);
+    self->channel.company = start->company;
+    epg_company_enter(start->company, owned.command_pid);
     *out = &self->base;
     return EPG_OK;
 }

@@ -20,6 +20,7 @@ typedef struct epg_external_start {
     int64_t call_limit_ns;          /* for one call; 0: none */
     uint64_t memory_bytes;          /* for it and all that it starts, or each of them where no control group can be
                                      * had; 0: no limit */
+    struct epg_company *company;    /* NULL: none; not owned */
 } epg_external_start;
 
 /* Starts the process; asks nothing yet. USAGE when the command is not there or can't be run. */

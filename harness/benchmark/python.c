@@ -137,6 +137,7 @@ epg_code epg_python_benchmark_open(const char *text, const epg_benchmark_options
         .directory = options->source_root,
         .call_limit_ns = options->call_limit_ns,
         .memory_bytes = options->memory_bytes,
+        .company = options->company,
     };
     return epg_external_open(&start, out, err);
 }

@@ -198,13 +198,21 @@ static epg_code take_turn(episode *self, epg_span observation, bool *goes_on, ep
     return EPG_OK;
 }
 
+/* What the turns of the Episode took so far: the Policy's time and the Environment's. */
+static int64_t turns_ns(const episode *self)
+{
+    return self->outcome.policy_ns + self->outcome.environment_ns;
+}
+
 static epg_code play(episode *self, epg_error *err)
 {
     const epg_episode_setup *setup = self->setup;
     epg_span observation = epg_buffer_span(&self->observation);
     for (uint64_t i = 0; i < setup->spec->max_episode_steps; i++) {
         bool goes_on = false;
+        int64_t before = turns_ns(self);
         EPG_TRY(take_turn(self, observation, &goes_on, err));
+        epg_company_turn(setup->company, turns_ns(self) - before);
         if (self->record.size >= RECORD_PIECE) {
             EPG_TRY(setup->sink(setup->sink_context, &self->record, err));
         }
@@ -243,6 +251,7 @@ static void keep_first(epg_code *code, epg_code now, epg_error *err, const epg_e
 static epg_code close_all(episode *self, epg_code code, epg_error *err)
 {
     epg_error later = {.text = ""};
+    epg_company_rest(self->setup->company);
     if (self->policy != NULL) {
         keep_first(&code, epg_policy_finish(self->policy, &self->outcome.policy, &later), err, &later);
         self->policy = NULL;

@@ -20,6 +20,7 @@ typedef struct epg_episode_setup {
     const char *scratch_path;
     int64_t policy_limit_ns;
     epg_watchdog *watchdog;
+    epg_company *company; /* of the worker, the Policy and an external Benchmark; NULL: none */
     /* Takes the record's bytes as they come (and empties the buffer); called whenever some have gathered. */
     epg_code (*sink)(void *context, epg_buffer *record, epg_error *err);
     void *sink_context;

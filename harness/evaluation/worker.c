@@ -31,6 +31,7 @@ typedef struct worker {
     epg_program program;
     bool have_program;
     epg_watchdog *watchdog;
+    epg_company *company;
     char *private_path; /* of this worker alone; what is in it may be shown to a sandbox's user */
     int private_directory;
     char *scratch_path; /* in it: where Episodes have their directories */
@@ -48,6 +49,7 @@ static epg_code open_benchmark(worker *self, epg_error *err)
     epg_benchmark_options options = {.python = python != NULL ? python : self->config.python,
                                      .call_limit_ns = self->config.call_limit_ns,
                                      .memory_bytes = self->config.benchmark_memory,
+                                     .company = self->company,
                                      .source_root = self->config.source_root};
     int64_t began = epg_watchdog_begin(self->watchdog, "open");
     epg_code code = epg_benchmark_open(self->config.benchmark, &options, &self->benchmark, err);
@@ -163,6 +165,9 @@ static epg_code run_episode(worker *self, epg_span body, epg_error *err)
     }
     if (code == EPG_OK && self->guest == NULL) {
         code = epg_guest_open(&self->execution, self->channel.in, &self->guest, err);
+        if (code == EPG_OK) {
+            epg_guest_join(self->guest, self->company);
+        }
         if (code == EPG_OK && self->benchmark->vtable->process != NULL) {
             epg_guest_keep(self->guest, self->benchmark->vtable->process(self->benchmark));
         }
@@ -176,6 +181,7 @@ static epg_code run_episode(worker *self, epg_span body, epg_error *err)
                                    .scratch_path = self->scratch_path,
                                    .policy_limit_ns = self->config.policy_limit_ns,
                                    .watchdog = self->watchdog,
+                                   .company = self->company,
                                    .sink = send_record,
                                    .sink_context = self};
         EPG_CLEANUP(epg_episode_outcome_free) epg_episode_outcome outcome = {0};
@@ -326,6 +332,7 @@ static void close_worker(worker *self)
     free(self->scratch_path);
     free(self->private_path);
     epg_watchdog_close(self->watchdog);
+    epg_company_free(self->company);
     epg_worker_config_free(&self->config);
     epg_channel_close(&self->channel);
 }
@@ -335,7 +342,7 @@ int epg_worker_main(int argc, char **argv)
     (void)argc;
     (void)argv;
     epg_error err = {.text = ""};
-    worker self = {.private_directory = -1, .scratch = -1};
+    worker self = {.private_directory = -1, .scratch = -1, .company = epg_company_new()};
     (void)signal(SIGPIPE, SIG_IGN);
     (void)signal(SIGINT,
                  SIG_IGN); /* the terminal's Ctrl-C is for the coordinator, which ends us by closing our input */

@@ -27,6 +27,11 @@ epg_code epg_guest_open(const epg_execution *execution, int cancel, epg_guest **
     return EPG_OK;
 }
 
+void epg_guest_join(epg_guest *guest, epg_company *company)
+{
+    guest->company = company;
+}
+
 void epg_guest_close(epg_guest *guest)
 {
     if (guest == NULL) {

@@ -8,6 +8,7 @@
 #define EPG_GUEST_GUEST_H
 
 #include "execution/execution.h"
+#include "system/company.h"
 #include "system/frame.h"
 #include "value/outcome.h"
 #include "value/value.h"
@@ -28,6 +29,8 @@ epg_code epg_guest_root_find(char **path, epg_error *err);
  * told by the first epg_policy_begin. `cancel`: readable ends any wait with INTERRUPTED (-1: none). The texts that
  * `execution` points to, and `cancel`, must outlive the guest. */
 epg_code epg_guest_open(const epg_execution *execution, int cancel, epg_guest **out, epg_error *err);
+/* Policy processes are members of `company`, which outlives the guest. */
+void epg_guest_join(epg_guest *guest, epg_company *company);
 void epg_guest_close(epg_guest *guest); /* NULL is fine; after its policies are finished */
 /* A child of the caller that is not a Policy's (a Benchmark's process): never taken for one that a Policy left behind.
  */

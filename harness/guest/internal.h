@@ -63,6 +63,7 @@ enum { EPG_GUEST_KEPT = 8 };
 struct epg_guest {
     epg_execution execution;
     int cancel;
+    epg_company *company;
     epg_server server;
     bool plain;       /* the server can't fork: each process is started anew */
     unsigned unready; /* forked processes in a row that ended before they were ready */

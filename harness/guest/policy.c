@@ -101,6 +101,8 @@ epg_code epg_policy_begin(epg_guest *guest, const char *program_path, epg_policy
     *policy = (epg_policy){.guest = guest, .seat = seat, .program_path = epg_strdup(program_path)};
     epg_channel_open(&policy->channel, seat.receive, seat.send, REPLY_LIMIT);
     epg_channel_be_patient(&policy->channel);
+    policy->channel.company = guest->company;
+    epg_company_enter(guest->company, seat.process.pid);
     policy->channel.aside = (epg_aside){.fd = seat.output, .serve = take_output, .context = policy};
     policy->seat.receive = policy->seat.send = -1;
     epg_log_open(&policy->log, guest->execution.limits.log_bytes);
@@ -168,6 +170,7 @@ static bool wait_for_end(epg_policy *policy, int64_t deadline)
 static void reap(epg_policy *policy)
 {
     if (!policy->reaped) {
+        epg_company_leave(policy->guest->company, policy->seat.process.pid);
         epg_seat_reap(policy->guest, &policy->seat, &policy->end);
         policy->reaped = true;
     }
@@ -401,6 +404,7 @@ epg_code epg_policy_finish(epg_policy *policy, epg_policy_end *out, epg_error *e
         epg_log_text(&policy->log, &end.log);
         *out = end;
     }
+    epg_company_leave(guest->company, policy->seat.process.pid);
     epg_log_close(&policy->log);
     epg_seat_close(&policy->seat);
     epg_close_cleanup(&policy->stops);

@@ -65,11 +65,12 @@ void epg_channel_close(epg_channel *channel)
 static epg_code wait_for(epg_channel *channel, int fd, short events, int64_t deadline, const char *doing,
                          epg_error *err)
 {
+    int64_t patience = epg_company_patience(channel->company, deadline);
     for (;;) {
         struct pollfd wait[] = {{.fd = fd, .events = events},
                                 {.fd = channel->cancel, .events = POLLIN},
                                 {.fd = channel->aside.fd, .events = POLLIN}};
-        int ready = poll(wait, EPG_COUNT(wait), epg_poll_timeout_ms(deadline));
+        int ready = poll(wait, EPG_COUNT(wait), epg_poll_timeout_ms(patience));
         if (ready < 0 && errno != EINTR) {
             return epg_fail_errno(err, errno, "can't wait for a peer");
         }
@@ -83,7 +84,12 @@ static epg_code wait_for(epg_channel *channel, int fd, short events, int64_t dea
         if (ready > 0 && wait[0].revents != 0) {
             return EPG_OK;
         }
-        if (ready >= 0 && epg_monotonic_ns() >= deadline) { /* whatever woke us: it may say things aside without end */
+        int64_t now = ready < 0 ? 0 : epg_monotonic_ns();
+        if (patience < deadline && now >= patience) {
+            epg_company_late(channel->company);
+            patience = deadline;
+        }
+        if (now >= deadline) { /* whatever woke us: it may say things aside without end */
             return epg_fail(err, EPG_ERR_TIMEOUT, "the time was over while %s", doing);
         }
     }

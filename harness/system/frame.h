@@ -11,6 +11,7 @@
 
 #include "base/buffer.h"
 #include "base/error.h"
+#include "system/company.h"
 #include "system/patience.h"
 
 enum { EPG_FRAME_HEAD = 9, EPG_FRAME_READ_SIZE = 65536 };
@@ -37,6 +38,7 @@ typedef struct epg_channel {
     epg_buffer input;
     size_t consumed;        /* bytes at the front of `input` that belong to frames handed out already */
     bool broken;            /* a send did not get through: what the peer has is unknown */
+    epg_company *company;   /* NULL, or told when the peer takes long; not owned */
     epg_patience *patience; /* NULL: a receive never waits in a read */
     bool blocks;            /* reads wait now, or did until the patience's end */
     bool served;            /* something came aside since the last receive began */

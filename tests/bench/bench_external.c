@@ -123,6 +123,7 @@ typedef struct play {
     epg_buffer observation;
     epg_step step;
     double act_us, step_us; /* the best round's parts */
+    epg_company *company;
 } play;
 
 static double steps_us(play *self)
@@ -130,9 +131,12 @@ static double steps_us(play *self)
     epg_error err = {.text = ""};
     int64_t acting = 0;
     int64_t began = epg_monotonic_ns();
+    int64_t turn = began;
     for (int i = 0; i < STEPS; i++) {
         epg_policy_reply reply;
         int64_t before = epg_monotonic_ns();
+        epg_company_turn(self->company, i > 0 ? before - turn : 0);
+        turn = before;
         if (epg_policy_act(self->policy, epg_buffer_span(&self->observation), epg_deadline_after_seconds(30), &reply,
                            &err) != EPG_OK ||
             reply.failure != EPG_POLICY_OK) {
@@ -200,7 +204,7 @@ static void report(const char *title, int work, const epg_execution *execution, 
     epg_benchmark *benchmark = NULL;
     epg_guest *guest = NULL;
     const char *python = execution->python;
-    play self = {.environment = NULL};
+    play self = {.environment = NULL, .company = epg_company_new()};
     double step = 0;
     double act = 0;
     double trip = INFINITY;
@@ -209,7 +213,7 @@ static void report(const char *title, int work, const epg_execution *execution, 
     double our_act = 0;
     double our_step = 0;
     measure_alone(python, work, &step, &act);
-    const epg_benchmark_options options = {.python = python, .call_limit_ns = 60 * EPG_SECOND};
+    const epg_benchmark_options options = {.python = python, .call_limit_ns = 60 * EPG_SECOND, .company = self.company};
     EPG_AUTO_FREE char *name = epg_format("python:pole:make?work=%d", work);
     if (epg_benchmark_open(name, &options, &benchmark, &err) != EPG_OK) {
         give_up("benchmark", err.text);
@@ -217,6 +221,7 @@ static void report(const char *title, int work, const epg_execution *execution, 
     if (epg_guest_open(execution, -1, &guest, &err) != EPG_OK) {
         give_up("guest", err.text);
     }
+    epg_guest_join(guest, self.company);
     epg_guest_keep(guest, benchmark->vtable->process(benchmark));
     open_environment(&self, benchmark);
     open_policy(&self, guest, program);
@@ -249,6 +254,7 @@ static void report(const char *title, int work, const epg_execution *execution, 
     close_play(&self);
     epg_guest_close(guest);
     epg_benchmark_destroy(benchmark);
+    epg_company_free(self.company);
 }
 
 int main(int argc, char **argv)
@@ -274,14 +280,14 @@ int main(int argc, char **argv)
         give_up("packages", "they are not there");
     }
     (void)printf("python: %s\n", python);
-    report("processes where the kernel puts them", 0, &execution, program);
-    report("processes where the kernel puts them", DEARER, &execution, program);
+    report("as an Evaluation has them", 0, &execution, program);
+    report("as an Evaluation has them", DEARER, &execution, program);
     cpu_set_t one;
     CPU_ZERO(&one);
     CPU_SET((size_t)sched_getcpu(), &one);
     if (sched_setaffinity(0, sizeof one, &one) == 0) {
-        report("worker, guest and Benchmark on one core", 0, &execution, program);
-        report("worker, guest and Benchmark on one core", DEARER, &execution, program);
+        report("all on one core from the beginning", 0, &execution, program);
+        report("all on one core from the beginning", DEARER, &execution, program);
     }
     epg_test_directory_free(directory);
     return EXIT_SUCCESS;
