@@ -93,7 +93,7 @@ static const char *next_line(char **rest)
 
 epg_code epg_python_find(const char *name, char **path, epg_error *err)
 {
-    static const char advice[] = "name a CPython 3.9 or newer with --python";
+    static const char advice[] = "name a CPython 3.9 or newer with --python (a Benchmark's with --benchmark-python)";
     const char *candidate = name != NULL ? name : "python3";
     EPG_AUTO_BUFFER answer = {.limit = PROBE_OUTPUT};
     epg_error cause = {0};

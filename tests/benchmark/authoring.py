@@ -1,5 +1,6 @@
 """The names that Benchmark packages use, and their checks. Run with harness/benchmark/python first on sys.path."""
 
+import abc
 import base64
 import copy
 import dataclasses
@@ -13,7 +14,7 @@ import tempfile
 import unittest
 from pathlib import Path
 from types import MappingProxyType
-from typing import Optional
+from typing import Generic, Optional, TypeVar
 
 import evopolicygym
 from evopolicygym import Program, errors
@@ -134,11 +135,14 @@ class Values(unittest.TestCase):
         self.refuses(TypeError, EpisodeRecord, [
             {"spec": 1, "policy_seed": 2, "initial_observation": 0},
             {"spec": spec, "policy_seed": "2", "initial_observation": 0},
-            {"spec": spec, "policy_seed": 2, "initial_observation": 0, "transitions": [step]}])
+            {"spec": spec, "policy_seed": 2, "initial_observation": 0, "transitions": [step]},
+            {"spec": spec, "policy_seed": 2, "initial_observation": object()},
+            {"spec": spec, "policy_seed": 2, "initial_observation": 0, "policy_failure": 3}])
         with self.assertRaises(ValueError):
             EpisodeRecord(spec, 2, 0, (), "lazy")
-        with self.assertRaises(TypeError):
-            Transition(1, None)
+        for wrong in ((1, None), ({1}, step)):
+            with self.assertRaises(TypeError):
+                Transition(*wrong)
 
     def test_feedback_and_artifacts(self):
         self.assertIs(Artifact, SameArtifact)
@@ -191,6 +195,106 @@ class Values(unittest.TestCase):
             from evopolicygym import nothing_like_it
         self.assertEqual(EpisodeResult("completed", 1.0, 2).failure, None)
         self.assertTrue(callable(Policy.act) and PolicyContext and TensorValue and Environment[int])
+
+
+class AsDataclasses(unittest.TestCase):
+    MADE = (
+        BenchmarkSpec(**SPEC),
+        EpisodeSpec(1, (1, "a")),
+        Step((1,), 1.0, False, True, "m"),
+        Feedback(1.0, "x", (Artifact("a", "text/plain", b""),)),
+        Artifact("a", "text/plain", b"", "bulk"),
+        Transition(1, Step(0, 0.0)),
+        EpisodeRecord(EpisodeSpec(1), 2, None, (), "timeout"),
+        TensorValue("uint8", (2,), b"ab"),
+        PolicyContext({}, [], {"a": 1}, {}, 3),
+    )
+
+    def test_they_are_frozen_and_compared_copied_replaced_and_pickled(self):
+        for one in self.MADE:
+            with self.subTest(one=one):
+                first = dataclasses.fields(one)[0].name
+                for change in (lambda: setattr(one, first, 1), lambda: delattr(one, first), lambda: setattr(one, "new", 1)):
+                    with self.assertRaises(AttributeError):
+                        change()
+                with self.assertRaises(dataclasses.FrozenInstanceError):
+                    setattr(one, first, 1)
+                for other in (copy.copy(one), copy.deepcopy(one), pickle.loads(pickle.dumps(one)), dataclasses.replace(one)):
+                    self.assertEqual(other, one)
+                    self.assertIs(type(other), type(one))
+                self.assertNotEqual(one, 5)
+                self.assertTrue(repr(one).startswith(type(one).__name__ + "("))
+                self.assertEqual(type(one)(*(getattr(one, field.name) for field in dataclasses.fields(one))), one)
+        for one in self.MADE[:7]:
+            self.assertEqual(set(vars(one)), {field.name for field in dataclasses.fields(one)})
+            self.assertEqual(set(dataclasses.asdict(one)), set(vars(one)))
+        self.assertEqual(len({EpisodeSpec(1, "a"), EpisodeSpec(1, "a"), EpisodeSpec(2, "a")}), 2)
+
+    def test_a_subclass_with_an_init_of_its_own_is_checked_when_it_is_sent(self):
+        @dataclasses.dataclass(frozen=True)
+        class Level(EpisodeSpec):
+            level: int = 0
+
+        @dataclasses.dataclass(frozen=True)
+        class Told(Step):
+            note: str = ""
+
+        self.assertEqual(Level(1, level=3)._wire, EpisodeSpec(1)._wire)
+        self.assertEqual(Told(1, 2.0, note="x")._wire, Step(1, 2.0)._wire)
+        for wrong, error in ((Told({1}, 2.0), TypeError), (Told(1, float("nan")), ValueError), (Told(1, 0.0, 1), TypeError),
+                             (Level(1, {2}), TypeError)):
+            with self.assertRaises(error):
+                wrong._wire
+        self.assertFalse(hasattr(Told(1, 2.0), "nothing"))
+
+    def test_interfaces_need_not_be_subclassed(self):
+        class World:
+            def reset(self): ...
+            def step(self, action): ...
+            def close(self): ...
+
+        class Both(Environment, abc.ABC):
+            pass
+
+        class Named(Benchmark, Generic[TypeVar("T")]):
+            pass
+
+        self.assertIsInstance(World(), Environment)
+        self.assertNotIsInstance(World(), Benchmark)
+        self.assertNotIsInstance(object(), Environment)
+        self.assertNotIsInstance(World(), Both)
+        self.assertTrue(isinstance(Both(), Environment) and isinstance(Named(), Benchmark))
+
+    def test_what_numpy_has_is_refused_with_what_to_do(self):
+        class Scalar:
+            __module__ = "numpy"
+
+        for make, hint in ((lambda: Step(0, Scalar()), "float()"), (lambda: Step(0, 0.0, Scalar()), "bool()"),
+                           (lambda: EpisodeSpec(Scalar()), "int()"), (lambda: Step(Scalar(), 0.0), ".item()")):
+            with self.assertRaisesRegex(TypeError, re.escape(hint)):
+                make()
+
+    def test_values_that_hold_themselves_are_refused(self):
+        around = []
+        around.append(around)
+        for make in (lambda: Step(around, 0.0), lambda: Step(0, 0.0, metrics=around), lambda: EpisodeSpec(1, {"a": around}),
+                     lambda: Feedback(0.0, around)):
+            with self.assertRaises(ValueError):
+                make()
+
+
+class Distribution(unittest.TestCase):
+    def test_it_is_found_as_an_installed_one(self):
+        from importlib import metadata
+
+        self.assertEqual(metadata.version("evopolicygym"), evopolicygym.__version__)
+        self.assertFalse(metadata.requires("evopolicygym"))
+        self.assertEqual(metadata.distribution("evopolicygym").read_text("top_level.txt").split(), ["evopolicygym"])
+        self.assertIn("Program", dir(evopolicygym))
+        names = {}
+        exec("from evopolicygym import *\nfrom evopolicygym.authoring import *", names)
+        self.assertIs(names["Program"], Program)
+        self.assertIs(names["check_benchmark"], check_benchmark)
 
 
 class Baselines(unittest.TestCase):

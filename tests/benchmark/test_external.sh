@@ -165,6 +165,12 @@ one_line() { # PATTERN SPEC
 }
 one_line "no module 'missing_module' for .*: install it there.*--benchmark-python" python:missing_module:make
 one_line "no module 'broken.missing'" python:broken.missing:make
+one_line "importing.py, line 9: cannot import name 'Spec' .*evopolicygym.authoring has Artifact, .*BenchmarkSpec" \
+    python:importing:name
+one_line "importing.py, line 13: No module named 'evopolicygym.spaces'; .*there are evopolicygym.authoring," \
+    python:importing:module
+one_line "importing.py, line 17 needs the module 'missing_library', which .* does not have.*--benchmark-python" \
+    python:importing:library
 one_line 'the module broken has no mak; .*: .*make' python:broken:mak
 one_line "make\(at.*\) can't be called so: .*'size'" 'python:broken:make?size=3'
 one_line 'the parameter at is given twice' 'python:broken:make?at=1&at=2'

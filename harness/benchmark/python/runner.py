@@ -138,6 +138,23 @@ def import_named(module):
         ) from None
 
 
+def lacking(error):
+    """What a package imports and can't have: where, and what to do. None where the error tells something else."""
+    import traceback
+    from evopolicygym import offered
+
+    wanted = error.name or ""
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if "importlib" not in frame.filename]
+    where = "%s, line %d" % (frames[-1].filename, frames[-1].lineno)
+    if wanted.partition(".")[0] == "evopolicygym":
+        text = " ".join(str(error).split()).partition(" (")[0].partition(";")[0]
+        return Mistake("%s: %s; of evopolicygym 0.3, %s" % (where, text, offered(wanted)))
+    if isinstance(error, ModuleNotFoundError) and wanted:
+        return Mistake("%s needs the module %r, which %s does not have: install it there, or name another interpreter "
+                       "with --benchmark-python" % (where, wanted, sys.executable))
+    return None
+
+
 def attribute(module, path):
     found = module
     for name in path.split("."):
@@ -163,6 +180,16 @@ def call_factory(factory, name, words):
 
 
 def make_benchmark(module, factory, words):
+    try:
+        return benchmark_of(module, factory, words)
+    except ImportError as error:
+        mistake = lacking(error)
+        if mistake is None:
+            raise
+        raise mistake from None
+
+
+def benchmark_of(module, factory, words):
     made = attribute(import_named(module), factory)
     name = "%s:%s" % (module, factory)
     if callable(made) and (isinstance(made, type) or not hasattr(made, "make_environment")):
@@ -278,7 +305,7 @@ class Records(tuple):
         self.places.append((start, sizes))
 
     def build(self, position):
-        from evopolicygym.authoring import EpisodeRecord, Transition
+        from evopolicygym.authoring import EpisodeRecord, PolicyFailureCode, Transition
 
         start, sizes = self.places[position]
         self.file.seek(start)
@@ -292,13 +319,14 @@ class Records(tuple):
                 initial = initial or first
                 transitions.append(restored(Transition, action=action, step=restored(Step, **turn)))
         spec = EpisodeSpec(head["environment_seed"], private_value(head["scenario"])[0])
-        observation = head["initial_observation"]
-        return EpisodeRecord(
+        observation, failure = head["initial_observation"], head["policy_failure"]
+        return restored(
+            EpisodeRecord,
             spec=spec,
             policy_seed=head["policy_seed"],
             initial_observation=with_orders(observation, initial) if transitions else self.reordered(observation, spec),
             transitions=tuple(transitions),
-            policy_failure=head["policy_failure"],
+            policy_failure=failure and PolicyFailureCode(failure),
         )
 
     def reordered(self, observation, spec):
@@ -407,7 +435,7 @@ class Runner:
         """A first Step, or what `step` returned or raised instead of exactly a Step."""
         if isinstance(step, Step):
             initial, self.initial = self.initial, None
-            self.channel.send(b"a", step._wire if initial is None else step._with_initial(initial))
+            self.channel.send(b"a", step._wire if initial is None else step._encoded(initial))
         elif isinstance(step, InvalidAction) or step is InvalidAction:
             reason = "" if step is InvalidAction else step.reason
             self.channel.send(b"i", encode(reason[:TEXT_LIMIT].encode("utf-8", "replace").decode()))

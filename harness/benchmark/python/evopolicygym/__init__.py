@@ -18,6 +18,7 @@ for _guest in (
 __path__ = __import__("pkgutil").extend_path(__path__, __name__)
 
 __version__ = "0.3.0"  # of the interface that packages are written for
+__all__ = ["Program"]
 
 _PLACES = ("authoring", "program", "artifacts", "results", "errors", "policy")
 
@@ -33,7 +34,20 @@ def _find(name, asked):
             module = importlib.import_module("evopolicygym." + place)
             if name in module.__all__:
                 return getattr(module, name)
-    raise AttributeError("module %r has no attribute %r" % (asked, name))
+    raise AttributeError("module %r has no attribute %r; %s" % (asked, name, offered(asked)))
+
+
+def offered(module):
+    """What a module here has for packages, in words."""
+    import importlib
+
+    if module.rpartition(".")[2] in _PLACES:
+        return "%s has %s" % (module, ", ".join(sorted(importlib.import_module(module).__all__)))
+    return "there are evopolicygym.%s and evopolicygym.Program" % ", .".join(_PLACES)
+
+
+def __dir__():
+    return sorted([*globals(), *__all__, *_PLACES])
 
 
 def __getattr__(name):

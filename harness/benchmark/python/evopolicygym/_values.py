@@ -241,9 +241,15 @@ def private_value(value):
     return value, None, None
 
 
+def _wrong_type(name, wanted, value, convert):
+    kind = type(value)
+    hint = ": convert it with %s()" % convert if str(kind.__module__).partition(".")[0] == "numpy" else ""
+    return TypeError("%s must be %s, not %s%s" % (name, wanted, kind.__name__, hint))
+
+
 def finite(value, name):
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise TypeError("%s must be a number, not %s" % (name, type(value).__name__))
+        raise _wrong_type(name, "a number", value, "float")
     try:
         number = float(value)
     except OverflowError:
@@ -266,7 +272,7 @@ def text(value, name, one_line=False):
 
 def integer(value, name, least, most):
     if isinstance(value, bool) or not isinstance(value, int):
-        raise TypeError("%s must be an int, not %s" % (name, type(value).__name__))
+        raise _wrong_type(name, "an int", value, "int")
     if not least <= value <= most:
         raise ValueError("%s must be %d .. %d" % (name, least, most))
     return int(value)
@@ -274,5 +280,5 @@ def integer(value, name, least, most):
 
 def boolean(value, name):
     if value is not True and value is not False:
-        raise TypeError("%s must be a bool, not %s" % (name, type(value).__name__))
+        raise _wrong_type(name, "a bool", value, "bool")
     return value

@@ -5,6 +5,7 @@ Environment has ``reset()``, ``step(action)`` and ``close()``. The base classes 
 here are immutable and check themselves: TypeError for another type, ValueError for a value out of bounds.
 """
 
+from abc import ABCMeta
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Mapping, Optional, Sequence, Tuple, Union
@@ -67,8 +68,28 @@ def _set(self, **fields):
     self.__dict__.update(fields)
 
 
+class _Wired:
+    """Is encoded where it is checked; the bytes are kept beside the fields. What was made in another way, a subclass with
+    an __init__ of its own or a Step out of a record, is checked and encoded when its bytes are asked for."""
+
+    __slots__ = ("_wire", "__dict__", "__weakref__")
+
+    def __getattr__(self, name):
+        if name != "_wire":
+            return object.__getattribute__(self, name)  # which tells that there is none
+        wire = self._encoded()
+        _keep(self, wire)
+        return wire
+
+    def __getstate__(self):
+        return self.__dict__
+
+
+_keep = _Wired._wire.__set__
+
+
 @dataclass(frozen=True, init=False)
-class BenchmarkSpec:
+class BenchmarkSpec(_Wired):
     """What a Benchmark tells of itself; public."""
 
     id: str
@@ -98,16 +119,12 @@ class BenchmarkSpec:
             raise TypeError("BenchmarkSpec.score_direction must be a str, not %s" % type(direction).__name__)
         if direction not in ("maximize", "minimize"):
             raise ValueError("BenchmarkSpec.score_direction must be 'maximize' or 'minimize', not %r" % direction)
-        wire = {}
-        for name, value in (("observation_space", observation_space), ("action_space", action_space)):
-            wire[name] = public_bytes(value, "BenchmarkSpec." + name)
         maps = {}
         for name, value in (("metadata", metadata), ("environment_parameters", environment_parameters)):
             value = {} if value is None else value
             if not isinstance(value, Mapping):
                 raise TypeError("BenchmarkSpec.%s must be a mapping, not %s" % (name, type(value).__name__))
             maps[name] = dict(value)
-            wire[name] = public_bytes(maps[name], "BenchmarkSpec." + name)
         _set(
             self,
             id=text(id, "BenchmarkSpec.id", one_line=True),
@@ -117,13 +134,17 @@ class BenchmarkSpec:
             max_episode_steps=integer(max_episode_steps, "BenchmarkSpec.max_episode_steps", 1, _values.U64_MAX),
             primary_metric=text(primary_metric, "BenchmarkSpec.primary_metric", one_line=True),
             score_direction=direction,
-            _wire=wire,
             **maps,
         )
+        _keep(self, self._encoded())
+
+    def _encoded(self):
+        names = ("observation_space", "action_space", "metadata", "environment_parameters")
+        return {name: public_bytes(getattr(self, name), "BenchmarkSpec." + name) for name in names}
 
 
 @dataclass(frozen=True, init=False)
-class EpisodeSpec:
+class EpisodeSpec(_Wired):
     """One planned Episode. The scenario is the Benchmark's own; a Policy never sees it."""
 
     environment_seed: int
@@ -131,8 +152,11 @@ class EpisodeSpec:
 
     def __init__(self, environment_seed, scenario=None):
         seed = integer(environment_seed, "EpisodeSpec.environment_seed", 0, _values.U64_MAX)
-        wire = private_bytes(scenario, "EpisodeSpec.scenario")
-        _set(self, environment_seed=seed, scenario=scenario, _wire=wire)
+        _set(self, environment_seed=seed, scenario=scenario)
+        _keep(self, self._encoded())
+
+    def _encoded(self):
+        return private_bytes(self.scenario, "EpisodeSpec.scenario")
 
     seed = property(lambda self: self.environment_seed)
 
@@ -151,7 +175,7 @@ _STEP_ENDS = {
 
 
 @dataclass(frozen=True, init=False)
-class Step:
+class Step(_Wired):
     """What an Environment's step returns. `metrics` stay private to the Benchmark."""
 
     observation: Any
@@ -172,20 +196,15 @@ class Step:
         fields["terminated"] = terminated
         fields["truncated"] = truncated
         fields["metrics"] = metrics
-        fields["_wire"] = wire
+        _keep(self, wire)
 
-    def __getattr__(self, name):
-        """The wire form of a Step out of a record, which is hardly ever asked for."""
-        if name != "_wire":
-            raise AttributeError("a Step has no %s" % name)
-        return self._with_initial(None)
-
-    def _with_initial(self, initial):
-        """The wire form that also carries the orders of the initial observation."""
-        private = private_bytes(self.metrics, "Step.metrics", orders_of(self.observation), initial)
+    def _encoded(self, initial=None):
+        """The wire form; with `initial`, it also carries the orders of the initial observation."""
+        ends = _STEP_ENDS[boolean(self.terminated, "Step.terminated"), boolean(self.truncated, "Step.truncated")]
+        reward = _double(finite(self.reward, "Step.reward"))
         seen = public_bytes(self.observation, "Step.observation")
-        ends = _STEP_ENDS[self.terminated, self.truncated]
-        return b"".join((_STEP_METRICS, private, _STEP_OBSERVATION, seen, _STEP_REWARD, _double(self.reward), ends))
+        private = private_bytes(self.metrics, "Step.metrics", orders_of(self.observation), initial)
+        return b"".join((_STEP_METRICS, private, _STEP_OBSERVATION, seen, _STEP_REWARD, reward, ends))
 
 
 class InvalidAction(InvalidActionError):
@@ -216,12 +235,21 @@ class Transition:
     def __post_init__(self):
         if not isinstance(self.step, Step):
             raise TypeError("Transition.step must be a Step, not %s" % type(self.step).__name__)
+        public_bytes(self.action, "Transition.action")
 
     observation = property(lambda self: self.step.observation)
     reward = property(lambda self: self.step.reward)
     terminated = property(lambda self: self.step.terminated)
     truncated = property(lambda self: self.step.truncated)
     metrics = property(lambda self: self.step.metrics)
+
+
+def _failure(code):
+    if code is None:
+        return None
+    if not isinstance(code, str):
+        raise TypeError("EpisodeRecord.policy_failure must be a str or None, not %s" % type(code).__name__)
+    return PolicyFailureCode(code)
 
 
 @dataclass(frozen=True)
@@ -242,8 +270,8 @@ class EpisodeRecord:
         for transition in transitions:
             if not isinstance(transition, Transition):
                 raise TypeError("EpisodeRecord.transitions must hold Transitions, not %s" % type(transition).__name__)
-        failure = self.policy_failure if self.policy_failure is None else PolicyFailureCode(self.policy_failure)
-        _set(self, transitions=transitions, policy_failure=failure)
+        public_bytes(self.initial_observation, "EpisodeRecord.initial_observation")
+        _set(self, transitions=transitions, policy_failure=_failure(self.policy_failure))
 
     # Other names for the same.
     episode = property(lambda self: self.spec)
@@ -263,7 +291,7 @@ class EpisodeRecord:
 
 
 @dataclass(frozen=True, init=False)
-class Feedback:
+class Feedback(_Wired):
     """A score, what is told of it, and files that go with it."""
 
     score: float
@@ -281,18 +309,29 @@ class Feedback:
             raise ValueError("Feedback.artifacts must be at most %d" % MAX_ARTIFACTS)
         if len({artifact.name for artifact in artifacts}) != len(artifacts):
             raise ValueError("Feedback.artifacts must have unique names")
-        score = finite(score, "Feedback.score")
-        wire = trusted_bytes(content, "Feedback.content")
-        _set(self, score=score, content=content, artifacts=artifacts, _wire=wire)
+        _set(self, score=finite(score, "Feedback.score"), content=content, artifacts=artifacts)
+        _keep(self, self._encoded())
+
+    def _encoded(self):
+        return trusted_bytes(self.content, "Feedback.content")
 
 
-class _Subscripted:
+class _Interface(metaclass=ABCMeta):
+    """May be subclassed and subscripted, and need not be: what has its methods counts as an instance."""
+
     @classmethod
     def __class_getitem__(cls, item):
         return cls
 
+    @classmethod
+    def __subclasshook__(cls, other):
+        methods = _INTERFACES.get(cls)
+        if methods and all(callable(getattr(other, name, None)) for name in methods):
+            return True
+        return NotImplemented
 
-class Environment(_Subscripted):
+
+class Environment(_Interface):
     """One Episode's world: made fresh, reset once, stepped, closed on every exit path."""
 
     def reset(self) -> PolicyValue:
@@ -305,7 +344,7 @@ class Environment(_Subscripted):
         """Gives back what the Environment holds."""
 
 
-class Benchmark(_Subscripted):
+class Benchmark(_Interface):
     """The base that a Benchmark may have. `spec` is an attribute or a property."""
 
     def episodes(self, split: str, seed: int, count: int) -> Sequence[EpisodeSpec]:
@@ -316,6 +355,9 @@ class Benchmark(_Subscripted):
 
     def feedback(self, records: Sequence[EpisodeRecord]) -> Feedback:
         raise NotImplementedError("%s has no feedback(records)" % type(self).__name__)
+
+
+_INTERFACES = {Environment: ("reset", "step", "close"), Benchmark: ("episodes", "make_environment", "feedback")}
 
 
 @dataclass(frozen=True)

@@ -52,6 +52,29 @@ _DTYPES = {
 _MappingProxy = type(type.__dict__)  # types.MappingProxyType, without loading `types`
 
 
+class _Dataclass:
+    """Makes a class one in the eyes of `dataclasses` (fields, replace, asdict), which is loaded only when asked for."""
+
+    def __init__(self, which):
+        self.which = which
+
+    def __get__(self, instance, owner):
+        from dataclasses import make_dataclass
+
+        for kind in owner.__mro__:
+            if self.which in kind.__dict__:
+                made = make_dataclass(kind.__name__, kind.__match_args__, frozen=True)
+                for name in ("__dataclass_fields__", "__dataclass_params__"):
+                    setattr(kind, name, getattr(made, name))
+                return getattr(kind, self.which)
+
+
+def _refuse_change(self, name, *value):
+    from dataclasses import FrozenInstanceError
+
+    raise FrozenInstanceError("%s is immutable: %s can't be changed" % (type(self).__name__, name))
+
+
 def _finite(data, size, finite_tops, exponent):
     """Whether no item has all its exponent's bits set; almost always told by the top bytes alone."""
     tops = data[size - 1 :: size]
@@ -68,9 +91,10 @@ class TensorValue:
     ``TensorValue(str(a.dtype), a.shape, a.tobytes())`` and ``numpy.frombuffer(t.data, t.dtype).reshape(t.shape)``.
     """
 
-    __slots__ = ("dtype", "shape", "data")
+    __slots__ = __match_args__ = ("dtype", "shape", "data")
+    __dataclass_fields__, __dataclass_params__ = map(_Dataclass, ("__dataclass_fields__", "__dataclass_params__"))
 
-    def __init__(self, dtype: "str", shape: "Tuple[int, ...]", data: "bytes") -> "None":
+    def __init__(self, dtype: "str", shape: "tuple", data: "bytes") -> "None":
         if not isinstance(dtype, str):
             raise TypeError("TensorValue: dtype must be a str, not " + type(dtype).__name__)
         if not isinstance(shape, tuple):
@@ -98,11 +122,7 @@ class TensorValue:
         put(self, "shape", tuple(shape))
         put(self, "data", bytes(data))
 
-    def __setattr__(self, name, value):
-        raise AttributeError("TensorValue is immutable")
-
-    def __delattr__(self, name):
-        raise AttributeError("TensorValue is immutable")
+    __setattr__ = __delattr__ = _refuse_change
 
     def __eq__(self, other):
         if type(other) is not TensorValue:
@@ -122,7 +142,10 @@ class TensorValue:
 class PolicyContext:
     """What make_policy is told: the spaces, two read-only mappings, and the seed for the Policy's own randomness."""
 
-    __slots__ = ("observation_space", "action_space", "metadata", "environment_parameters", "policy_seed")
+    __slots__ = __match_args__ = (
+        "observation_space", "action_space", "metadata", "environment_parameters", "policy_seed",
+    )
+    __dataclass_fields__, __dataclass_params__ = map(_Dataclass, ("__dataclass_fields__", "__dataclass_params__"))
 
     def __init__(
         self,
@@ -139,11 +162,7 @@ class PolicyContext:
         put(self, "environment_parameters", _MappingProxy(dict(environment_parameters)))
         put(self, "policy_seed", policy_seed)
 
-    def __setattr__(self, name, value):
-        raise AttributeError("PolicyContext is read-only")
-
-    def __delattr__(self, name):
-        raise AttributeError("PolicyContext is read-only")
+    __setattr__ = __delattr__ = _refuse_change
 
     def __eq__(self, other):
         if type(other) is not PolicyContext:
