@@ -205,7 +205,7 @@ static int speak(epg_span request, int64_t deadline, FILE *out, FILE *diagnostic
 /* --- Commands --- */
 
 typedef struct command {
-    epg_options *options;
+    const epg_options *options;
     const char *const *operands; /* after the command's name */
     size_t count;
     int64_t deadline;
@@ -218,11 +218,11 @@ static int run_submit(const command *c)
     epg_indices indices EPG_CLEANUP(epg_indices_free) = {0};
     EPG_AUTO_BUFFER request = {0};
     epg_error err = {0};
-    const epg_option *episodes = epg_option_find(c->options, "episodes");
-    if (c->count != 1 || !episodes->given) {
+    const char *episodes = epg_option_text(c->options, "episodes");
+    if (c->count != 1 || episodes == NULL) {
         return tell_usage(c->diagnostics, "submit needs the Program and Episodes: submit program --episodes 0,4:8");
     }
-    if (epg_selector_parse(episodes->value, &indices, &err) != EPG_OK) {
+    if (epg_selector_parse(episodes, &indices, &err) != EPG_OK) {
         EPG_AUTO_FREE char *text = epg_format("--episodes: %s", err.text);
         return tell_usage(c->diagnostics, text);
     }
@@ -292,11 +292,11 @@ static int tell_unknown(FILE *diagnostics, const char *name)
     return tell_usage(diagnostics, text);
 }
 
-static int dispatch(epg_options *options, FILE *out, FILE *diagnostics)
+static int dispatch(const epg_options *options, FILE *out, FILE *diagnostics)
 {
     epg_error err = {0};
     double seconds = 0;
-    if (epg_option_find(options, "help")->given) {
+    if (epg_option_given(options, "help")) {
         EPG_AUTO_BUFFER text = {0};
         epg_options_help(options, &text);
         (void)fprintf(out, "%s%s", help, epg_buffer_cstr(&text));
@@ -310,7 +310,7 @@ static int dispatch(epg_options *options, FILE *out, FILE *diagnostics)
         if (strcmp(name, commands[i].name) != 0) {
             continue;
         }
-        if (i != 0 && epg_option_find(options, "episodes")->given) {
+        if (i != 0 && epg_option_given(options, "episodes")) {
             return tell_usage(diagnostics, "--episodes belongs to submit");
         }
         command c = {.options = options,
@@ -329,7 +329,7 @@ static int dispatch(epg_options *options, FILE *out, FILE *diagnostics)
 
 int epg_client_main(int argc, char *const argv[], FILE *out, FILE *diagnostics)
 {
-    epg_option table[] = {
+    static const epg_option table[] = {
         {.name = "episodes",
          .kind = EPG_OPTION_VALUE,
          .value_name = "SELECTOR",
@@ -339,9 +339,11 @@ int epg_client_main(int argc, char *const argv[], FILE *out, FILE *diagnostics)
          .value_name = "SECONDS",
          .help = "give up waiting for the answer (no limit);\na submit goes on, and wait gets its result"},
         {.name = "help", .short_name = 'h', .kind = EPG_OPTION_FLAG, .help = "show this"},
+        EPG_OPTIONS_END,
     };
-    epg_options options = {.table = table, .count = EPG_COUNT(table)};
+    epg_options options = {0};
     epg_error err = {0};
+    epg_options_add(&options, table);
     epg_code code = epg_options_parse(&options, argc > 0 ? argc - 1 : 0, argv + 1, &err);
     int exit_code = code == EPG_OK ? dispatch(&options, out, diagnostics) : tell_usage(diagnostics, err.text);
     epg_options_free(&options);

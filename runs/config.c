@@ -90,9 +90,9 @@ const epg_option epg_config_options[] = {
      .kind = EPG_OPTION_FLAG,
      .group = MEASUREMENT,
      .help = "turn off what --config or --like turned on"},
+    EPG_OPTIONS_END,
 };
-const size_t epg_config_option_count = EPG_COUNT(epg_config_options);
-_Static_assert(EPG_COUNT(epg_config_options) == EPG_COUNT(members) + 2, "a flag for every member, and two switches");
+_Static_assert(EPG_COUNT(epg_config_options) == EPG_COUNT(members) + 2 + 1, "a flag a member, two switches, the end");
 
 /* What a count can be at most: sums and products of two stay far from the end of 64 bits. */
 static const uint64_t count_max = 1000000000;
@@ -357,7 +357,7 @@ static epg_code member_from_text(epg_config *config, const member *m, const char
     return EPG_OK;
 }
 
-epg_code epg_config_from_options(epg_config *config, epg_options *options, epg_error *err)
+epg_code epg_config_from_options(epg_config *config, const epg_options *options, epg_error *err)
 {
     for (size_t i = 0; i < EPG_COUNT(members); i++) {
         const epg_option *option = epg_option_find(options, epg_config_options[i].name);

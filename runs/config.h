@@ -52,10 +52,9 @@ void epg_config_copy(const epg_config *from, epg_config *out);
  * out of range. The config is untouched on failure. */
 epg_code epg_config_from_json(epg_config *config, const json_t *object, const char *what, epg_error *err);
 
-/* Flags: a table to copy into a subcommand's own, and the laying of what was given over the config. */
+/* Flags: a table for epg_options_add, and the laying of what was given over the config. */
 extern const epg_option epg_config_options[];
-extern const size_t epg_config_option_count;
-epg_code epg_config_from_options(epg_config *config, epg_options *options, epg_error *err);
+epg_code epg_config_from_options(epg_config *config, const epg_options *options, epg_error *err);
 
 /* Fills what depends on other members and checks every rule; USAGE, each rule with a message of its own. */
 epg_code epg_config_resolve(epg_config *config, epg_error *err);

@@ -72,7 +72,7 @@ static epg_code unknown_option(const epg_options *options, const char *name, siz
     EPG_AUTO_FREE char *shown = epg_printable(word, strlen(word));
     EPG_AUTO_FREE const char **known = epg_alloc_array(options->count, sizeof *known);
     for (size_t i = 0; i < options->count; i++) {
-        known[i] = options->table[i].name;
+        known[i] = options->rows[i].name;
     }
     const char *nearest = epg_nearest_word(word, known, options->count);
     if (nearest != NULL) {
@@ -84,8 +84,8 @@ static epg_code unknown_option(const epg_options *options, const char *name, siz
 static epg_option *find_long(const epg_options *options, const char *name, size_t size)
 {
     for (size_t i = 0; i < options->count; i++) {
-        if (strlen(options->table[i].name) == size && strncmp(options->table[i].name, name, size) == 0) {
-            return &options->table[i];
+        if (strlen(options->rows[i].name) == size && strncmp(options->rows[i].name, name, size) == 0) {
+            return &options->rows[i];
         }
     }
     return NULL;
@@ -120,7 +120,7 @@ static epg_code take_option(const epg_options *options, int argc, char *const ar
         value = word[2 + size] == '=' ? word + 3 + size : NULL;
     } else {
         for (size_t i = 0; i < options->count && option == NULL; i++) {
-            option = options->table[i].short_name == word[1] ? &options->table[i] : NULL;
+            option = options->rows[i].short_name == word[1] ? &options->rows[i] : NULL;
         }
         if (option == NULL) {
             EPG_AUTO_FREE char *shown = epg_printable(word, strlen(word));
@@ -167,17 +167,28 @@ epg_code epg_options_parse(epg_options *options, int argc, char *const argv[], e
     return EPG_OK;
 }
 
+void epg_options_add(epg_options *options, const epg_option *table)
+{
+    size_t count = 0;
+    while (table[count].name != NULL) {
+        count++;
+    }
+    options->rows = epg_grow_array(options->rows, options->count + count, sizeof *options->rows);
+    memcpy(options->rows + options->count, table, count * sizeof *table);
+    options->count += count;
+}
+
 void epg_options_free(epg_options *options)
 {
     for (size_t i = 0; i < options->count; i++) {
-        free(options->table[i].values);
-        options->table[i].values = NULL;
+        free(options->rows[i].values);
     }
+    free(options->rows);
     free(options->operands);
-    options->operands = NULL;
+    *options = (epg_options){0};
 }
 
-epg_option *epg_option_find(epg_options *options, const char *name)
+static epg_option *find_known(const epg_options *options, const char *name)
 {
     epg_option *option = find_long(options, name, strlen(name));
     if (option == NULL) {
@@ -187,9 +198,24 @@ epg_option *epg_option_find(epg_options *options, const char *name)
     return option;
 }
 
+const epg_option *epg_option_find(const epg_options *options, const char *name)
+{
+    return find_known(options, name);
+}
+
+bool epg_option_given(const epg_options *options, const char *name)
+{
+    return find_known(options, name)->given;
+}
+
+const char *epg_option_text(const epg_options *options, const char *name)
+{
+    return find_known(options, name)->value;
+}
+
 void epg_option_default(epg_options *options, const char *name, const char *value)
 {
-    epg_option *option = epg_option_find(options, name);
+    epg_option *option = find_known(options, name);
     if (!option->given && value != NULL) {
         option->given = true;
         option->value = value;
@@ -220,8 +246,8 @@ static void option_help(const epg_option *option, epg_buffer *out)
 static const char *group_of(const epg_options *options, size_t at)
 {
     for (size_t i = at + 1; i-- > 0;) {
-        if (options->table[i].group != NULL) {
-            return options->table[i].group;
+        if (options->rows[i].group != NULL) {
+            return options->rows[i].group;
         }
     }
     return "Options";
@@ -232,22 +258,22 @@ void epg_options_help(const epg_options *options, epg_buffer *out)
     EPG_AUTO_FREE bool *told = epg_alloc_array(options->count, sizeof *told);
     const char *gap = "";
     for (size_t first = 0; first < options->count; first++) {
-        if (told[first] || options->table[first].help == NULL) {
+        if (told[first] || options->rows[first].help == NULL) {
             continue;
         }
         const char *group = group_of(options, first);
         (void)epg_buffer_format(out, "%s%s:\n", gap, group);
         gap = "\n";
         for (size_t i = first; i < options->count; i++) {
-            if (options->table[i].help != NULL && strcmp(group_of(options, i), group) == 0) {
-                option_help(&options->table[i], out);
+            if (options->rows[i].help != NULL && strcmp(group_of(options, i), group) == 0) {
+                option_help(&options->rows[i], out);
                 told[i] = true;
             }
         }
     }
 }
 
-epg_code epg_option_u64(epg_options *options, const char *name, unsigned long long min, unsigned long long max,
+epg_code epg_option_u64(const epg_options *options, const char *name, unsigned long long min, unsigned long long max,
                         unsigned long long *out, epg_error *err)
 {
     const epg_option *option = epg_option_find(options, name);
@@ -264,7 +290,7 @@ epg_code epg_option_u64(epg_options *options, const char *name, unsigned long lo
     return EPG_OK;
 }
 
-epg_code epg_option_bytes(epg_options *options, const char *name, uint64_t min, uint64_t *out, epg_error *err)
+epg_code epg_option_bytes(const epg_options *options, const char *name, uint64_t min, uint64_t *out, epg_error *err)
 {
     static const char units[] = "KMGT";
     const epg_option *option = epg_option_find(options, name);
@@ -286,7 +312,7 @@ epg_code epg_option_bytes(epg_options *options, const char *name, uint64_t min, 
     return EPG_OK;
 }
 
-epg_code epg_option_seconds(epg_options *options, const char *name, double *out, epg_error *err)
+epg_code epg_option_seconds(const epg_options *options, const char *name, double *out, epg_error *err)
 {
     const epg_option *option = epg_option_find(options, name);
     double value = 0;

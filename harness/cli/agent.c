@@ -151,25 +151,6 @@ static void fill_required(epg_cli_agent *agent)
     }
 }
 
-static bool is_plain_word(const char *word)
-{
-    return *word != '\0' &&
-           strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-") == strlen(word);
-}
-
-static void put_word(epg_buffer *out, const char *word)
-{
-    if (is_plain_word(word)) {
-        (void)epg_buffer_text(out, word);
-        return;
-    }
-    (void)epg_buffer_byte(out, '\'');
-    for (; *word != '\0'; word++) {
-        (void)(*word == '\'' ? epg_buffer_text(out, "'\\''") : epg_buffer_byte(out, (uint8_t)*word));
-    }
-    (void)epg_buffer_byte(out, '\'');
-}
-
 static void put_options(const epg_adapter *adapter, epg_buffer *out)
 {
     const char *name = NULL;
@@ -194,8 +175,8 @@ static void show_text(const epg_adapter *adapter, const epg_invocation *made, co
     (void)epg_buffer_format(&text, "%s (%s), from %s\n", epg_adapter_title(adapter), adapter->name, adapter->path);
     (void)epg_buffer_format(&text, "The task goes in %s.\n\nCommand, in %s:\n ", ways[made->task_way], RUN_WORKSPACE);
     for (size_t i = 0; made->recorded_argv[i] != NULL; i++) {
-        (void)epg_buffer_byte(&text, ' ');
-        put_word(&text, made->recorded_argv[i]);
+        EPG_AUTO_FREE char *word = epg_shell_word(made->recorded_argv[i]);
+        (void)epg_buffer_format(&text, " %s", word);
     }
     (void)epg_buffer_text(&text, "\n\nEnvironment, beside PATH and the session's variables:\n");
     for (size_t i = 0; made->environment[i] != NULL; i++) {
@@ -284,22 +265,20 @@ static epg_code do_check(epg_cli_agent *agent, bool as_json, bool *negative, epg
     return epg_cli_print(&out, err);
 }
 
-static epg_code answer(epg_options *options, bool *negative, epg_error *err)
+static epg_code run_agent(epg_options *options, bool *negative, epg_error *err)
 {
     static const char *const actions[] = {"list", "show", "check"};
-    const char *action = options->operand_count > 0 ? options->operands[0] : "";
-    bool as_json = epg_option_find(options, "json")->given;
+    const char *action = options->operands[0];
+    bool as_json = epg_option_given(options, "json");
     if (strcmp(action, "list") == 0) {
         return options->operand_count == 1 ? do_list(as_json, err)
                                            : epg_fail(err, EPG_ERR_USAGE, "agent list takes no name");
     }
     bool show = strcmp(action, "show") == 0;
     if (!show && strcmp(action, "check") != 0) {
-        return *action != '\0'
-                   ? epg_cli_no_command("agent", action, actions, EPG_COUNT(actions), err)
-                   : epg_fail(err, EPG_ERR_USAGE, "say what to do: agent list, agent show NAME or agent check NAME");
+        return epg_cli_no_command("agent", action, actions, EPG_COUNT(actions), err);
     }
-    bool has_file = epg_option_find(options, "agent-file")->given;
+    bool has_file = epg_option_given(options, "agent-file");
     if (options->operand_count != (has_file ? 1U : 2U)) {
         return epg_fail(err, EPG_ERR_USAGE, "name one agent: agent %s NAME, or agent %s --agent-file FILE", action,
                         action);
@@ -316,19 +295,20 @@ static epg_code answer(epg_options *options, bool *negative, epg_error *err)
     return show ? do_show(&agent, as_json, err) : do_check(&agent, as_json, negative, err);
 }
 
-epg_code epg_cmd_agent(int argc, char **argv, bool *negative, epg_error *err)
-{
-    epg_option table[] = {
-        EPG_CLI_AGENT_OPTIONS,
-        {.name = "json", .kind = EPG_OPTION_FLAG, .help = "one JSON document on standard output"},
-        EPG_CLI_HELP,
-    };
-    epg_options options = {.table = table, .count = EPG_COUNT(table)};
-    bool done = false;
-    epg_code code = epg_cli_parse(&options, argc, argv, usage, examples, &done, err);
-    if (code == EPG_OK && !done) {
-        code = answer(&options, negative, err);
-    }
-    epg_options_free(&options);
-    return code;
-}
+static const epg_option table[] = {
+    EPG_CLI_AGENT_OPTIONS,
+    EPG_CLI_JSON,
+    EPG_OPTIONS_END,
+};
+
+const epg_command epg_cmd_agent = {
+    .name = "agent",
+    .summary = "tell which Agents there are, and what is missing for one",
+    .usage = usage,
+    .examples = examples,
+    .wanted = "say what to do: agent list, agent show NAME or agent check NAME",
+    .options = {table},
+    .least = 1,
+    .most = SIZE_MAX,
+    .run = run_agent,
+};

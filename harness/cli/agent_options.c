@@ -47,7 +47,7 @@ static epg_code add_once(epg_cli_agent *agent, const char *option, const char *v
     return EPG_OK;
 }
 
-static epg_code read_options(epg_options *options, epg_cli_agent *agent, epg_error *err)
+static epg_code read_options(const epg_options *options, epg_cli_agent *agent, epg_error *err)
 {
     static const char *const named[] = {"model", "effort"};
     for (size_t i = 0; i < EPG_COUNT(named); i++) {
@@ -68,7 +68,7 @@ static epg_code read_options(epg_options *options, epg_cli_agent *agent, epg_err
     return EPG_OK;
 }
 
-static epg_code read_home(epg_options *options, epg_cli_agent *agent, epg_error *err)
+static epg_code read_home(const epg_options *options, epg_cli_agent *agent, epg_error *err)
 {
     const epg_option *home = epg_option_find(options, "agent-home");
     agent->private_home = agent->adapter.document != NULL && epg_adapter_private_home(&agent->adapter);
@@ -90,7 +90,7 @@ static epg_code read_home(epg_options *options, epg_cli_agent *agent, epg_error 
     return EPG_OK;
 }
 
-static epg_code read_all(epg_options *options, const char *name, epg_cli_agent *agent, epg_error *err)
+static epg_code read_all(const epg_options *options, const char *name, epg_cli_agent *agent, epg_error *err)
 {
     const epg_option *file = epg_option_find(options, "agent-file");
     if (file->given && name != NULL) {
@@ -118,7 +118,7 @@ static epg_code read_all(epg_options *options, const char *name, epg_cli_agent *
     return read_home(options, agent, err);
 }
 
-epg_code epg_cli_agent_read(epg_options *options, const char *name, epg_cli_agent *out, epg_error *err)
+epg_code epg_cli_agent_read(const epg_options *options, const char *name, epg_cli_agent *out, epg_error *err)
 {
     epg_cli_agent agent = {0};
     epg_code code = read_all(options, name, &agent, err);

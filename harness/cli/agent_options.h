@@ -49,7 +49,7 @@ typedef struct epg_cli_agent {
 } epg_cli_agent;
 
 /* Reads the options above. `name`: --agent, an operand, or NULL (then --agent-file, else the user's own command). */
-epg_code epg_cli_agent_read(epg_options *options, const char *name, epg_cli_agent *out, epg_error *err);
+epg_code epg_cli_agent_read(const epg_options *options, const char *name, epg_cli_agent *out, epg_error *err);
 /* Finds the agent's program and asks for its version. USAGE when it is not there. */
 epg_code epg_cli_agent_look(epg_cli_agent *agent, epg_error *err);
 void epg_cli_agent_free(epg_cli_agent *agent);

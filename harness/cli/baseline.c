@@ -66,39 +66,42 @@ static epg_code write_program(const epg_program *program, const char *to, epg_er
     return epg_program_materialise(program, directory, FILE_MODE, DIRECTORY_MODE, false, err);
 }
 
-epg_code epg_benchmark_run_baseline(int argc, char **argv, bool *negative, epg_error *err)
+static epg_code run_baseline(epg_options *options, bool *negative, epg_error *err)
 {
     (void)negative;
-    epg_option table[] = {
-        EPG_BENCHMARK_OPTION,
-        {.name = "to", .kind = EPG_OPTION_VALUE, .value_name = "DIR", .help = "a new directory for the Program"},
-        EPG_CLI_HELP};
-    EPG_CLEANUP(epg_options_free) epg_options options = {.table = table, .count = EPG_COUNT(table)};
     EPG_CLEANUP(epg_program_free) epg_program program = {.count = 0};
     EPG_AUTO_FREE char *python = NULL;
-    const char *text = NULL;
-    bool done = false;
-    EPG_TRY(epg_cli_parse(&options, argc, argv,
-                          "Usage: evopolicygym benchmark baseline SPEC --to DIR\n\nWrites the Benchmark's baseline "
-                          "Program, from which an Agent or you can begin, to a new directory.",
-                          "  evopolicygym benchmark baseline cartpole --to program\n"
-                          "  evopolicygym benchmark baseline python:my_benchmark:make --to program\n",
-                          &done, err));
-    if (done) {
-        return EPG_OK;
-    }
-    EPG_TRY(epg_benchmark_operand(&options, "baseline", &text, err));
-    const char *to = epg_option_find(&options, "to")->value;
+    const char *text = options->operands[0];
+    const char *to = epg_option_text(options, "to");
     if (to == NULL || to[0] == '\0') {
         return epg_fail(err, EPG_ERR_USAGE, "benchmark baseline needs --to DIR, a directory that is not there yet");
     }
     if (faccessat(AT_FDCWD, to, F_OK, AT_SYMLINK_NOFOLLOW) == 0) {
         return epg_fail(err, EPG_ERR_USAGE, "--to: %s is there already; name a new directory", to);
     }
-    EPG_TRY(epg_benchmark_python(&options, text, &python, err));
+    EPG_TRY(epg_benchmark_python(options, text, &python, err));
     EPG_TRY(find_baseline(text, python, &program, err));
     EPG_TRY(write_program(&program, to, err));
     EPG_AUTO_BUFFER out = {0};
     (void)epg_buffer_format(&out, "%s: %zu files, %s\n", to, program.count, program.digest);
     return epg_cli_print(&out, err);
 }
+
+static const epg_option baseline_options[] = {
+    EPG_BENCHMARK_OPTION,
+    {.name = "to", .kind = EPG_OPTION_VALUE, .value_name = "DIR", .help = "a new directory for the Program"},
+    EPG_OPTIONS_END,
+};
+
+const epg_command epg_benchmark_baseline = {
+    .name = "baseline",
+    .usage = "Usage: evopolicygym benchmark baseline SPEC --to DIR\n\nWrites the Benchmark's baseline "
+             "Program, from which an Agent or you can begin, to a new directory.",
+    .examples = "  evopolicygym benchmark baseline cartpole --to program\n"
+                "  evopolicygym benchmark baseline python:my_benchmark:make --to program\n",
+    .wanted = "benchmark baseline needs one Benchmark, as in: evopolicygym benchmark baseline cartpole",
+    .options = {baseline_options},
+    .least = 1,
+    .most = 1,
+    .run = run_baseline,
+};

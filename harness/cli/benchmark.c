@@ -77,24 +77,11 @@ static void list_json(epg_buffer *out)
     epg_json_finish(&writer);
 }
 
-static epg_code run_list(int argc, char **argv, bool *negative, epg_error *err)
+static epg_code run_list(epg_options *options, bool *negative, epg_error *err)
 {
     (void)negative;
-    epg_option table[] = {{.name = "json", .kind = EPG_OPTION_FLAG, .help = "one JSON document"}, EPG_CLI_HELP};
-    EPG_CLEANUP(epg_options_free) epg_options options = {.table = table, .count = EPG_COUNT(table)};
-    bool done = false;
-    EPG_TRY(epg_cli_parse(&options, argc, argv,
-                          "Usage: evopolicygym benchmark list [--json]\n\nLists the built-in Benchmarks, each with the "
-                          "parameters that it takes.",
-                          "  evopolicygym benchmark list\n", &done, err));
-    if (done) {
-        return EPG_OK;
-    }
-    if (options.operand_count > 0) {
-        return epg_fail(err, EPG_ERR_USAGE, "benchmark list takes no operand; benchmark show SPEC tells more of one");
-    }
     EPG_AUTO_BUFFER out = {0};
-    if (epg_option_find(&options, "json")->given) {
+    if (epg_option_given(options, "json")) {
         list_json(&out);
     } else {
         list_text(&out);
@@ -102,18 +89,24 @@ static epg_code run_list(int argc, char **argv, bool *negative, epg_error *err)
     return epg_cli_print(&out, err);
 }
 
-/* --- show --- */
+static const epg_option list_options[] = {
+    {.name = "json", .kind = EPG_OPTION_FLAG, .help = "one JSON document"},
+    EPG_OPTIONS_END,
+};
 
-epg_code epg_benchmark_operand(const epg_options *options, const char *command, const char **out, epg_error *err)
-{
-    if (options->operand_count != 1) {
-        return epg_fail(err, EPG_ERR_USAGE,
-                        "benchmark %s needs one Benchmark, as in: evopolicygym benchmark %s cartpole", command,
-                        command);
-    }
-    *out = options->operands[0];
-    return EPG_OK;
-}
+static const epg_command list = {
+    .name = "list",
+    .usage = "Usage: evopolicygym benchmark list [--json]\n\nLists the built-in Benchmarks, each with the "
+             "parameters that it takes.",
+    .examples = "  evopolicygym benchmark list\n",
+    .wanted = "benchmark list takes no operand; benchmark show SPEC tells more of one",
+    .options = {list_options},
+    .least = 0,
+    .most = 0,
+    .run = run_list,
+};
+
+/* --- show --- */
 
 static void put_value(const char *title, const epg_buffer *value, epg_buffer *out)
 {
@@ -141,12 +134,12 @@ static void show_text(const epg_spec *spec, epg_buffer *out)
     }
 }
 
-epg_code epg_benchmark_python(epg_options *options, const char *text, char **out, epg_error *err)
+epg_code epg_benchmark_python(const epg_options *options, const char *text, char **out, epg_error *err)
 {
     if (!epg_starts_with(text, "python:")) {
         return EPG_OK;
     }
-    return epg_python_find(epg_option_find(options, "benchmark-python")->value, out, err);
+    return epg_python_find(epg_option_text(options, "benchmark-python"), out, err);
 }
 
 static epg_code read_spec(const char *text, const epg_benchmark_options *options, epg_spec *out, epg_error *err)
@@ -161,31 +154,17 @@ static epg_code read_spec(const char *text, const epg_benchmark_options *options
     return code;
 }
 
-static epg_code run_show(int argc, char **argv, bool *negative, epg_error *err)
+static epg_code run_show(epg_options *options, bool *negative, epg_error *err)
 {
     (void)negative;
-    epg_option table[] = {
-        EPG_BENCHMARK_OPTION, {.name = "json", .kind = EPG_OPTION_FLAG, .help = "one JSON document"}, EPG_CLI_HELP};
-    EPG_CLEANUP(epg_options_free) epg_options options = {.table = table, .count = EPG_COUNT(table)};
-    bool done = false;
-    EPG_TRY(epg_cli_parse(&options, argc, argv,
-                          "Usage: evopolicygym benchmark show SPEC [--json]\n\nShows what an Agent is told of a "
-                          "Benchmark, and the digest of its parameters.",
-                          "  evopolicygym benchmark show cartpole\n"
-                          "  evopolicygym benchmark show 'frozen-lake?map=8x8&slippery=false' --json\n",
-                          &done, err));
-    if (done) {
-        return EPG_OK;
-    }
-    const char *text = NULL;
+    const char *text = options->operands[0];
     EPG_AUTO_FREE char *python = NULL;
-    EPG_TRY(epg_benchmark_operand(&options, "show", &text, err));
-    EPG_TRY(epg_benchmark_python(&options, text, &python, err));
+    EPG_TRY(epg_benchmark_python(options, text, &python, err));
     EPG_CLEANUP(epg_spec_free) epg_spec spec = {.id = NULL};
     epg_benchmark_options open = {.python = python, .call_limit_ns = 60 * EPG_SECOND};
     EPG_TRY(read_spec(text, &open, &spec, err));
     EPG_AUTO_BUFFER out = {0};
-    if (epg_option_find(&options, "json")->given) {
+    if (epg_option_given(options, "json")) {
         epg_json_writer writer;
         epg_json_begin(&writer, &out, 2);
         epg_spec_to_json(&spec, &writer, NULL);
@@ -195,6 +174,25 @@ static epg_code run_show(int argc, char **argv, bool *negative, epg_error *err)
     }
     return epg_cli_print(&out, err);
 }
+
+static const epg_option show_options[] = {
+    EPG_BENCHMARK_OPTION,
+    {.name = "json", .kind = EPG_OPTION_FLAG, .help = "one JSON document"},
+    EPG_OPTIONS_END,
+};
+
+static const epg_command show = {
+    .name = "show",
+    .usage = "Usage: evopolicygym benchmark show SPEC [--json]\n\nShows what an Agent is told of a "
+             "Benchmark, and the digest of its parameters.",
+    .examples = "  evopolicygym benchmark show cartpole\n"
+                "  evopolicygym benchmark show 'frozen-lake?map=8x8&slippery=false' --json\n",
+    .wanted = "benchmark show needs one Benchmark, as in: evopolicygym benchmark show cartpole",
+    .options = {show_options},
+    .least = 1,
+    .most = 1,
+    .run = run_show,
+};
 
 /* --- check --- */
 
@@ -279,14 +277,14 @@ static epg_code read_actions(const char *path, json_t **out, epg_error *err)
     return EPG_OK;
 }
 
-static epg_code read_request(epg_options *options, epg_benchmark_check_request *out, json_t **actions, char **python,
-                             epg_error *err)
+static epg_code read_request(const epg_options *options, epg_benchmark_check_request *out, json_t **actions,
+                             char **python, epg_error *err)
 {
     unsigned long long seed = 0;
     unsigned long long episodes = 4;
     unsigned long long steps = 10000;
     double limit = 60.0;
-    EPG_TRY(epg_benchmark_operand(options, "check", &out->benchmark, err));
+    out->benchmark = options->operands[0];
     EPG_TRY(epg_benchmark_python(options, out->benchmark, python, err));
     EPG_TRY(epg_option_u64(options, "seed", 0, UINT64_MAX, &seed, err));
     EPG_TRY(epg_option_u64(options, "episodes", 1, 10000, &episodes, err));
@@ -318,39 +316,16 @@ static const char check_examples[] = "  evopolicygym benchmark check cartpole\n"
                                      "  evopolicygym benchmark check 'taxi?rainy=true' --episodes 20 --json\n"
                                      "  evopolicygym benchmark check mine --actions actions.json\n";
 
-static epg_code run_check(int argc, char **argv, bool *negative, epg_error *err)
+static epg_code run_check(epg_options *options, bool *negative, epg_error *err)
 {
-    epg_option table[] = {
-        {.name = "actions",
-         .kind = EPG_OPTION_VALUE,
-         .value_name = "FILE",
-         .help = "Actions to replay: a JSON list of Episodes, each a list of Actions\n(drawn from the action space)"},
-        EPG_BENCHMARK_OPTION,
-        {.name = "environment-timeout",
-         .kind = EPG_OPTION_VALUE,
-         .value_name = "SECONDS",
-         .help = "limit on one call (60)"},
-        {.name = "episodes", .short_name = 'n', .kind = EPG_OPTION_VALUE, .value_name = "N", .help = "how many (4)"},
-        {.name = "seed", .kind = EPG_OPTION_VALUE, .value_name = "N", .help = "of the plan and of drawn Actions (0)"},
-        {.name = "split", .kind = EPG_OPTION_VALUE, .value_name = "NAME", .help = "of the Benchmark (train)"},
-        {.name = "steps", .kind = EPG_OPTION_VALUE, .value_name = "N", .help = "at most, of an Episode (10000)"},
-        {.name = "json", .kind = EPG_OPTION_FLAG, .help = "one JSON document"},
-        EPG_CLI_HELP,
-    };
-    EPG_CLEANUP(epg_options_free) epg_options options = {.table = table, .count = EPG_COUNT(table)};
-    bool done = false;
-    EPG_TRY(epg_cli_parse(&options, argc, argv, check_usage, check_examples, &done, err));
-    if (done) {
-        return EPG_OK;
-    }
     epg_benchmark_check_request request = {.benchmark = NULL};
     EPG_AUTO_JSON *actions = NULL;
     EPG_AUTO_FREE char *python = NULL;
-    EPG_TRY(read_request(&options, &request, &actions, &python, err));
+    EPG_TRY(read_request(options, &request, &actions, &python, err));
     EPG_CLEANUP(epg_benchmark_report_free) epg_benchmark_report report = {.id = NULL};
     EPG_TRY(epg_benchmark_check(&request, &report, err));
     EPG_AUTO_BUFFER out = {0};
-    if (epg_option_find(&options, "json")->given) {
+    if (epg_option_given(options, "json")) {
         check_json(request.benchmark, &report, &out);
     } else {
         check_text(request.benchmark, &report, &out);
@@ -359,31 +334,43 @@ static epg_code run_check(int argc, char **argv, bool *negative, epg_error *err)
     return epg_cli_print(&out, err);
 }
 
-/* --- */
-
-static const epg_command commands[] = {
-    {"list", "the built-in Benchmarks", run_list},
-    {"show", "what a Benchmark says of itself", run_show},
-    {"check", "look for faults", run_check},
-    {"baseline", "write a baseline Program", epg_benchmark_run_baseline},
+static const epg_option check_options[] = {
+    {.name = "actions",
+     .kind = EPG_OPTION_VALUE,
+     .value_name = "FILE",
+     .help = "Actions to replay: a JSON list of Episodes, each a list of Actions\n(drawn from the action space)"},
+    EPG_BENCHMARK_OPTION,
+    {.name = "environment-timeout",
+     .kind = EPG_OPTION_VALUE,
+     .value_name = "SECONDS",
+     .help = "limit on one call (60)"},
+    {.name = "episodes", .short_name = 'n', .kind = EPG_OPTION_VALUE, .value_name = "N", .help = "how many (4)"},
+    {.name = "seed", .kind = EPG_OPTION_VALUE, .value_name = "N", .help = "of the plan and of drawn Actions (0)"},
+    {.name = "split", .kind = EPG_OPTION_VALUE, .value_name = "NAME", .help = "of the Benchmark (train)"},
+    {.name = "steps", .kind = EPG_OPTION_VALUE, .value_name = "N", .help = "at most, of an Episode (10000)"},
+    {.name = "json", .kind = EPG_OPTION_FLAG, .help = "one JSON document"},
+    EPG_OPTIONS_END,
 };
 
-epg_code epg_cmd_benchmark(int argc, char **argv, bool *negative, epg_error *err)
-{
-    const char *name = argc > 0 ? argv[0] : "--help";
-    if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0) {
-        EPG_AUTO_BUFFER out = {0};
-        (void)epg_buffer_format(&out, "%s\n", usage);
-        return argc > 0 ? epg_cli_print(&out, err)
-                        : epg_fail(err, EPG_ERR_USAGE,
-                                   "benchmark needs a command: list, show SPEC, check SPEC or baseline SPEC");
-    }
-    const char *known[EPG_COUNT(commands)];
-    for (size_t i = 0; i < EPG_COUNT(commands); i++) {
-        known[i] = commands[i].name;
-        if (strcmp(commands[i].name, name) == 0) {
-            return commands[i].run(argc - 1, argv + 1, negative, err);
-        }
-    }
-    return epg_cli_no_command("benchmark", name, known, EPG_COUNT(commands), err);
-}
+static const epg_command check = {
+    .name = "check",
+    .usage = check_usage,
+    .examples = check_examples,
+    .wanted = "benchmark check needs one Benchmark, as in: evopolicygym benchmark check cartpole",
+    .options = {check_options},
+    .least = 1,
+    .most = 1,
+    .run = run_check,
+};
+
+/* --- */
+
+static const epg_command *const members[] = {&list, &show, &check, &epg_benchmark_baseline, NULL};
+
+const epg_command epg_cmd_benchmark = {
+    .name = "benchmark",
+    .summary = "list, show and check Benchmarks",
+    .usage = usage,
+    .wanted = "benchmark needs a command: list, show SPEC, check SPEC or baseline SPEC",
+    .members = members,
+};

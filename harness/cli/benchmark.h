@@ -13,11 +13,9 @@
         .help = "interpreter of python: Benchmarks (python3)"                                                          \
     }
 
-/* The one Benchmark that stands as an operand. USAGE. */
-epg_code epg_benchmark_operand(const epg_options *options, const char *command, const char **out, epg_error *err);
 /* The interpreter for a python: Benchmark, found once; untouched for another kind. Caller frees. USAGE. */
-epg_code epg_benchmark_python(epg_options *options, const char *text, char **out, epg_error *err);
+epg_code epg_benchmark_python(const epg_options *options, const char *text, char **out, epg_error *err);
 
-epg_code epg_benchmark_run_baseline(int argc, char **argv, bool *negative, epg_error *err);
+extern const epg_command epg_benchmark_baseline; /* a member of the group */
 
 #endif

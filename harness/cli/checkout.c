@@ -61,33 +61,36 @@ static void tell(const epg_program *program, const char *name, const char *path,
     epg_json_finish(&writer);
 }
 
-epg_code epg_cmd_checkout(int argc, char **argv, bool *negative, epg_error *err)
+static epg_code run_checkout(epg_options *options, bool *negative, epg_error *err)
 {
     (void)negative;
-    epg_option table[] = {
-        {.name = "json", .kind = EPG_OPTION_FLAG, .help = "one JSON document on standard output"},
-        EPG_CLI_HELP,
-    };
-    EPG_CLEANUP(epg_options_free) epg_options options = {.table = table, .count = EPG_COUNT(table)};
-    bool done = false;
-    EPG_TRY(epg_cli_parse(&options, argc, argv, usage, examples, &done, err));
-    if (done) {
-        return EPG_OK;
-    }
-    if (options.operand_count != 3 || options.rest_count != 0) {
-        return epg_fail(err, EPG_ERR_USAGE,
-                        "name a Run, a submission and a new directory: evopolicygym checkout RUN SUBMISSION DIR");
-    }
     EPG_CLEANUP(epg_reading_free) epg_reading reading = {.run = -1};
     EPG_CLEANUP(epg_program_free) epg_program program = {0};
     EPG_AUTO_BUFFER out = {0};
     uint64_t number = 0;
     char name[EPG_SUBMISSION_ID_TEXT];
-    EPG_TRY(epg_reading_open(options.operands[0], EPG_READ_SUBMISSIONS, &reading, err));
-    EPG_TRY(epg_reading_find(&reading, options.operands[1], &number, err));
+    EPG_TRY(epg_reading_open(options->operands[0], EPG_READ_SUBMISSIONS, &reading, err));
+    EPG_TRY(epg_reading_find(&reading, options->operands[1], &number, err));
     EPG_TRY(epg_reading_program(&reading, number, &program, err));
-    EPG_TRY(write_program(&program, options.operands[2], err));
+    EPG_TRY(write_program(&program, options->operands[2], err));
     epg_reading_name(number, name);
-    tell(&program, name, options.operands[2], epg_option_find(&options, "json")->given, &out);
+    tell(&program, name, options->operands[2], epg_option_given(options, "json"), &out);
     return epg_cli_print(&out, err);
 }
+
+static const epg_option table[] = {
+    EPG_CLI_JSON,
+    EPG_OPTIONS_END,
+};
+
+const epg_command epg_cmd_checkout = {
+    .name = "checkout",
+    .summary = "write a submission's Program into a directory",
+    .usage = usage,
+    .examples = examples,
+    .wanted = "name a Run, a submission and a new directory: evopolicygym checkout RUN SUBMISSION DIR",
+    .options = {table},
+    .least = 3,
+    .most = 3,
+    .run = run_checkout,
+};

@@ -30,24 +30,23 @@ static void put_usage(const char *usage, epg_buffer *out)
     }
 }
 
-epg_code epg_cli_parse(epg_options *options, int argc, char **argv, const char *usage, const char *examples, bool *done,
-                       epg_error *err)
+static epg_code teach(const epg_command *command, const epg_options *options, epg_error *err)
 {
-    *done = false;
-    for (int i = 0; i < argc && strcmp(argv[i], "--") != 0; i++) {
-        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
-            EPG_AUTO_BUFFER text = {0};
-            put_usage(usage, &text);
-            (void)epg_buffer_byte(&text, '\n');
-            epg_options_help(options, &text);
-            if (examples != NULL) {
-                (void)epg_buffer_format(&text, "\nExamples:\n%s", examples);
-            }
-            *done = true;
-            return epg_cli_print(&text, err);
-        }
+    EPG_AUTO_BUFFER text = {0};
+    put_usage(command->usage, &text);
+    if (options != NULL) {
+        (void)epg_buffer_byte(&text, '\n');
+        epg_options_help(options, &text);
     }
-    return epg_options_parse(options, argc, argv, err);
+    if (command->examples != NULL) {
+        (void)epg_buffer_format(&text, "\nExamples:\n%s", command->examples);
+    }
+    return epg_cli_print(&text, err);
+}
+
+bool epg_cli_asks_for_help(const char *word)
+{
+    return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
 }
 
 epg_code epg_cli_no_command(const char *group, const char *word, const char *const *known, size_t count, epg_error *err)
@@ -62,6 +61,57 @@ epg_code epg_cli_no_command(const char *group, const char *word, const char *con
         (void)epg_buffer_format(&list, "%s%s", i == 0 ? "" : i + 1 == count ? " and " : ", ", known[i]);
     }
     return epg_fail(err, EPG_ERR_USAGE, "%s has no command \"%s\"; there are %s", group, shown, epg_buffer_cstr(&list));
+}
+
+static epg_code run_member(const epg_command *group, int argc, char **argv, bool *negative, epg_error *err)
+{
+    enum { MEMBERS_MAX = 16 };
+    const char *known[MEMBERS_MAX];
+    size_t count = 0;
+    if (argc == 0) {
+        return epg_fail(err, EPG_ERR_USAGE, "%s", group->wanted);
+    }
+    if (epg_cli_asks_for_help(argv[0]) || strcmp(argv[0], "help") == 0) {
+        return teach(group, NULL, err);
+    }
+    for (; count < MEMBERS_MAX && group->members[count] != NULL; count++) {
+        known[count] = group->members[count]->name;
+        if (strcmp(known[count], argv[0]) == 0) {
+            return epg_cli_run(group->members[count], argc - 1, argv + 1, negative, err);
+        }
+    }
+    return epg_cli_no_command(group->name, argv[0], known, count, err);
+}
+
+static epg_code run_command(const epg_command *command, int argc, char **argv, bool *negative, epg_error *err)
+{
+    static const epg_option help[] = {
+        {.name = "help", .short_name = 'h', .kind = EPG_OPTION_FLAG, .help = "print this help"}, EPG_OPTIONS_END};
+    EPG_CLEANUP(epg_options_free) epg_options options = {0};
+    for (size_t i = 0; i < EPG_CLI_TABLES && command->options[i] != NULL; i++) {
+        epg_options_add(&options, command->options[i]);
+    }
+    epg_options_add(&options, help);
+    for (int i = 0; i < argc && strcmp(argv[i], "--") != 0; i++) {
+        if (epg_cli_asks_for_help(argv[i])) {
+            return teach(command, &options, err);
+        }
+    }
+    EPG_TRY(epg_options_parse(&options, argc, argv, err));
+    if (options.operand_count < command->least || options.operand_count > command->most ||
+        (options.rest_count > 0 && !command->takes_rest)) {
+        return epg_fail(err, EPG_ERR_USAGE, "%s", command->wanted);
+    }
+    return command->run(&options, negative, err);
+}
+
+epg_code epg_cli_run(const epg_command *command, int argc, char **argv, bool *negative, epg_error *err)
+{
+    if (command->words != NULL) {
+        return command->words(argc, argv, negative, err);
+    }
+    return command->members != NULL ? run_member(command, argc, argv, negative, err)
+                                    : run_command(command, argc, argv, negative, err);
 }
 
 epg_code epg_cli_print(const epg_buffer *text, epg_error *err)

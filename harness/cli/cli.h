@@ -1,8 +1,9 @@
-/* The command line: one small file a subcommand.
+/* The command line: one small file a subcommand, which is a constant that tells of it.
  *
- * A subcommand gets the words after its name, prints results on stdout and progress on stderr, and returns an
- * epg_code with the error filled; main prints the error in one line and turns the code into the exit code of
- * docs/exit-codes.md. `--json` puts one document, and nothing else, on stdout. */
+ * epg_cli_run does what is alike for all: it reads the words, answers --help, and refuses what is no use of the
+ * command. The command itself prints results on stdout and progress on stderr, and returns an epg_code with the error
+ * filled; main prints the error in one line and turns the code into the exit code of docs/exit-codes.md. `--json` puts
+ * one document, and nothing else, on stdout. */
 #ifndef EPG_CLI_CLI_H
 #define EPG_CLI_CLI_H
 
@@ -12,41 +13,42 @@
 #include "base/error.h"
 #include "base/options.h"
 
-/* `negative` (exit 1) is for an answer that is "no": a difference found, a check that failed, a refusal. */
-typedef epg_code epg_command_run(int argc, char **argv, bool *negative, epg_error *err);
+enum { EPG_CLI_TABLES = 3 };
 
 typedef struct epg_command {
-    const char *name;
-    const char *summary; /* one line */
-    epg_command_run *run;
+    const char *name;    /* the word that calls it */
+    const char *summary; /* one line; NULL for a member of a group, whose own usage tells it */
+    const char *usage;   /* the synopsis lines and, after a blank line, what the command is for */
+    const char *wanted;  /* the error for operands (or, of a group, no word) that are no use of it */
+
+    /* A command of its own: */
+    const char *examples;                      /* the text below "Examples:" in --help; NULL: none */
+    const epg_option *options[EPG_CLI_TABLES]; /* in the order of --help, which is added to them */
+    size_t least, most;                        /* operands */
+    bool takes_rest;                           /* words after `--` may stand there */
+    /* `negative` (exit 1) is for an answer that is "no": a difference found, a check that failed, a refusal. */
+    epg_code (*run)(epg_options *options, bool *negative, epg_error *err);
+
+    /* Or a group of commands: */
+    const struct epg_command *const *members; /* ends with NULL */
+
+    /* Or one that takes the words after its name as they are. */
+    epg_code (*words)(int argc, char **argv, bool *negative, epg_error *err);
 } epg_command;
 
-epg_command_run epg_cmd_agent;
-epg_command_run epg_cmd_benchmark;
-epg_command_run epg_cmd_checkout;
-epg_command_run epg_cmd_compare;
-epg_command_run epg_cmd_diff;
-epg_command_run epg_cmd_doctor;
-epg_command_run epg_cmd_evaluate;
-epg_command_run epg_cmd_export;
-epg_command_run epg_cmd_finish;
-epg_command_run epg_cmd_list;
-epg_command_run epg_cmd_log;
-epg_command_run epg_cmd_program;
-epg_command_run epg_cmd_replay;
-epg_command_run epg_cmd_report;
-epg_command_run epg_cmd_resume;
-epg_command_run epg_cmd_run;
-epg_command_run epg_cmd_show;
-epg_command_run epg_cmd_verify;
+extern const epg_command epg_cmd_agent, epg_cmd_benchmark, epg_cmd_checkout, epg_cmd_compare, epg_cmd_diff,
+    epg_cmd_doctor, epg_cmd_evaluate, epg_cmd_export, epg_cmd_finish, epg_cmd_list, epg_cmd_log, epg_cmd_program,
+    epg_cmd_replay, epg_cmd_report, epg_cmd_resume, epg_cmd_run, epg_cmd_show, epg_cmd_verify;
 
-/* Parses `argv` and answers --help itself: *done is true then. `usage` holds the synopsis lines and, after a blank
- * line, what the command is for; `examples` the text below "Examples:". The table needs an option "help". */
-epg_code epg_cli_parse(epg_options *options, int argc, char **argv, const char *usage, const char *examples, bool *done,
-                       epg_error *err);
-#define EPG_CLI_HELP                                                                                                   \
+/* `argv`: the words after the command's name. */
+epg_code epg_cli_run(const epg_command *command, int argc, char **argv, bool *negative, epg_error *err);
+
+bool epg_cli_asks_for_help(const char *word); /* --help or -h */
+
+/* A row that many tables have. */
+#define EPG_CLI_JSON                                                                                                   \
     {                                                                                                                  \
-        .name = "help", .short_name = 'h', .kind = EPG_OPTION_FLAG, .help = "print this help"                          \
+        .name = "json", .kind = EPG_OPTION_FLAG, .help = "one JSON document on standard output"                        \
     }
 
 /* USAGE: `word` is none of the commands of `group` ("benchmark"), and which is meant, or which there are. */

@@ -247,7 +247,8 @@ static void readings_free(readings *all)
     epg_free_cleanup(&all->items);
 }
 
-static epg_code read_budgets(epg_options *options, uint64_t budgets[EPG_COMPARE_BUDGETS], size_t *count, epg_error *err)
+static epg_code read_budgets(const epg_options *options, uint64_t budgets[EPG_COMPARE_BUDGETS], size_t *count,
+                             epg_error *err)
 {
     const epg_option *at = epg_option_find(options, "at");
     if (at->value_count > EPG_COMPARE_BUDGETS) {
@@ -262,41 +263,45 @@ static epg_code read_budgets(epg_options *options, uint64_t budgets[EPG_COMPARE_
     return EPG_OK;
 }
 
-epg_code epg_cmd_compare(int argc, char **argv, bool *negative, epg_error *err)
+static epg_code run_compare(epg_options *options, bool *negative, epg_error *err)
 {
     (void)negative;
-    epg_option table[] = {
-        {.name = "at",
-         .kind = EPG_OPTION_LIST,
-         .value_name = "EPISODES",
-         .help = "tell the best training score within this budget; repeatable\n(quarters of the smallest budget)"},
-        {.name = "json", .kind = EPG_OPTION_FLAG, .help = "one JSON document on standard output"},
-        EPG_CLI_HELP,
-    };
-    EPG_CLEANUP(epg_options_free) epg_options options = {.table = table, .count = EPG_COUNT(table)};
-    bool done = false;
-    EPG_TRY(epg_cli_parse(&options, argc, argv, usage, examples, &done, err));
-    if (done) {
-        return EPG_OK;
-    }
-    if (options.operand_count == 0 || options.rest_count != 0) {
-        return epg_fail(err, EPG_ERR_USAGE, "name Runs: evopolicygym compare RUN...");
-    }
     uint64_t budgets[EPG_COMPARE_BUDGETS];
     size_t budget_count = 0;
-    EPG_TRY(read_budgets(&options, budgets, &budget_count, err));
-    readings all EPG_CLEANUP(readings_free) = {.items = epg_alloc_array(options.operand_count, sizeof(epg_reading))};
-    for (; all.count < options.operand_count; all.count++) {
-        EPG_TRY(epg_reading_open(options.operands[all.count], EPG_READ_SUBMISSIONS, &all.items[all.count], err));
+    EPG_TRY(read_budgets(options, budgets, &budget_count, err));
+    readings all EPG_CLEANUP(readings_free) = {.items = epg_alloc_array(options->operand_count, sizeof(epg_reading))};
+    for (; all.count < options->operand_count; all.count++) {
+        EPG_TRY(epg_reading_open(options->operands[all.count], EPG_READ_SUBMISSIONS, &all.items[all.count], err));
     }
     EPG_CLEANUP(epg_comparison_free) epg_comparison comparison = {0};
     EPG_TRY(epg_compare(all.items, all.count, budget_count > 0 ? budgets : NULL, budget_count, &comparison, err));
     EPG_CLEANUP(epg_shown_free) epg_shown out;
     epg_shown_begin(&out);
-    if (epg_option_find(&options, "json")->given) {
+    if (epg_option_given(options, "json")) {
         compare_json(&comparison, &out.text);
     } else {
         compare_text(&comparison, &out);
     }
     return epg_cli_print(&out.text, err);
 }
+
+static const epg_option table[] = {
+    {.name = "at",
+     .kind = EPG_OPTION_LIST,
+     .value_name = "EPISODES",
+     .help = "tell the best training score within this budget; repeatable\n(quarters of the smallest budget)"},
+    EPG_CLI_JSON,
+    EPG_OPTIONS_END,
+};
+
+const epg_command epg_cmd_compare = {
+    .name = "compare",
+    .summary = "rank Runs of one Benchmark by held-out score",
+    .usage = usage,
+    .examples = examples,
+    .wanted = "name Runs: evopolicygym compare RUN...",
+    .options = {table},
+    .least = 1,
+    .most = SIZE_MAX,
+    .run = run_compare,
+};

@@ -208,40 +208,44 @@ static epg_code gather(shown_pair *self, epg_error *err)
     return EPG_OK;
 }
 
-epg_code epg_cmd_diff(int argc, char **argv, bool *negative, epg_error *err)
+static epg_code run_diff(epg_options *options, bool *negative, epg_error *err)
 {
     (void)negative;
-    epg_option table[] = {
-        {.name = "feedback", .kind = EPG_OPTION_FLAG, .help = "score, Episodes and Feedback only"},
-        {.name = "json", .kind = EPG_OPTION_FLAG, .help = "one JSON document on standard output"},
-        {.name = "program", .kind = EPG_OPTION_FLAG, .help = "the Program's unified diff only"},
-        EPG_CLI_HELP,
-    };
-    EPG_CLEANUP(epg_options_free) epg_options options = {.table = table, .count = EPG_COUNT(table)};
-    bool done = false;
-    EPG_TRY(epg_cli_parse(&options, argc, argv, usage, examples, &done, err));
-    if (done) {
-        return EPG_OK;
-    }
-    if (options.operand_count != 3 || options.rest_count != 0) {
-        return epg_fail(err, EPG_ERR_USAGE, "name a Run and two submissions: evopolicygym diff RUN A B");
-    }
     EPG_CLEANUP(epg_reading_free) epg_reading reading = {.run = -1};
     EPG_CLEANUP(shown_pair_free) shown_pair self = {.reading = &reading};
     EPG_CLEANUP(epg_shown_free) epg_shown out;
     epg_shown_begin(&out);
-    bool only_feedback = epg_option_find(&options, "feedback")->given;
-    bool only_program = epg_option_find(&options, "program")->given;
+    bool only_feedback = epg_option_given(options, "feedback");
+    bool only_program = epg_option_given(options, "program");
     self.program = only_program || !only_feedback;
     self.results = only_feedback || !only_program;
-    EPG_TRY(epg_reading_open(options.operands[0], EPG_READ_SUBMISSIONS, &reading, err));
-    EPG_TRY(epg_reading_find(&reading, options.operands[1], &self.numbers[0], err));
-    EPG_TRY(epg_reading_find(&reading, options.operands[2], &self.numbers[1], err));
+    EPG_TRY(epg_reading_open(options->operands[0], EPG_READ_SUBMISSIONS, &reading, err));
+    EPG_TRY(epg_reading_find(&reading, options->operands[1], &self.numbers[0], err));
+    EPG_TRY(epg_reading_find(&reading, options->operands[2], &self.numbers[1], err));
     EPG_TRY(gather(&self, err));
-    if (epg_option_find(&options, "json")->given) {
+    if (epg_option_given(options, "json")) {
         diff_json(&self, &out.text);
     } else {
         diff_text(&self, &out);
     }
     return epg_cli_print(&out.text, err);
 }
+
+static const epg_option table[] = {
+    {.name = "feedback", .kind = EPG_OPTION_FLAG, .help = "score, Episodes and Feedback only"},
+    EPG_CLI_JSON,
+    {.name = "program", .kind = EPG_OPTION_FLAG, .help = "the Program's unified diff only"},
+    EPG_OPTIONS_END,
+};
+
+const epg_command epg_cmd_diff = {
+    .name = "diff",
+    .summary = "tell what changed from one submission to another",
+    .usage = usage,
+    .examples = examples,
+    .wanted = "name a Run and two submissions: evopolicygym diff RUN A B",
+    .options = {table},
+    .least = 3,
+    .most = 3,
+    .run = run_diff,
+};

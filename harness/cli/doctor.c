@@ -255,28 +255,13 @@ static void put_text(const report *self, bool healthy, epg_buffer *out)
                                        : "\nSomething that a Run needs does not work here.\n");
 }
 
-epg_code epg_cmd_doctor(int argc, char **argv, bool *negative, epg_error *err)
+static epg_code run_doctor(epg_options *options, bool *negative, epg_error *err)
 {
-    epg_option table[] = {{.name = "python",
-                           .kind = EPG_OPTION_VALUE,
-                           .value_name = "PATH",
-                           .help = "interpreter of the Policies (CPython 3.9 or newer; python3)"},
-                          {.name = "json", .kind = EPG_OPTION_FLAG, .help = "print one JSON document"},
-                          EPG_CLI_HELP};
-    EPG_CLEANUP(epg_options_free) epg_options options = {.table = table, .count = EPG_COUNT(table)};
-    bool done = false;
-    EPG_TRY(epg_cli_parse(&options, argc, argv, usage, examples, &done, err));
-    if (done) {
-        return EPG_OK;
-    }
-    if (options.operand_count > 0) {
-        return epg_fail(err, EPG_ERR_USAGE, "doctor takes no operand: evopolicygym doctor [--json]");
-    }
     EPG_CLEANUP(report_free) report found = {.count = 0};
     EPG_AUTO_FREE char *python = NULL;
     EPG_AUTO_FREE char *root = NULL;
     EPG_AUTO_BUFFER out = {0};
-    if (look_at_python(&found, epg_option_find(&options, "python")->value, &python, &root)) {
+    if (look_at_python(&found, epg_option_text(options, "python"), &python, &root)) {
         const epg_execution execution = {
             .profile = EPG_PROFILE_SANDBOX, .python = python, .guest_root = root, .limits = epg_guest_default_limits};
         look_at_containment(&found, &execution);
@@ -288,10 +273,31 @@ epg_code epg_cmd_doctor(int argc, char **argv, bool *negative, epg_error *err)
     for (size_t i = 0; i < found.count; i++) {
         *negative = *negative || found.all[i].how == BAD;
     }
-    if (epg_option_find(&options, "json")->given) {
+    if (epg_option_given(options, "json")) {
         put_json(&found, !*negative, &out);
     } else {
         put_text(&found, !*negative, &out);
     }
     return epg_cli_print(&out, err);
 }
+
+static const epg_option table[] = {
+    {.name = "python",
+     .kind = EPG_OPTION_VALUE,
+     .value_name = "PATH",
+     .help = "interpreter of the Policies (CPython 3.9 or newer; python3)"},
+    {.name = "json", .kind = EPG_OPTION_FLAG, .help = "print one JSON document"},
+    EPG_OPTIONS_END,
+};
+
+const epg_command epg_cmd_doctor = {
+    .name = "doctor",
+    .summary = "tell what works on this machine, and what to do",
+    .usage = usage,
+    .examples = examples,
+    .wanted = "doctor takes no operand: evopolicygym doctor [--json]",
+    .options = {table},
+    .least = 0,
+    .most = 0,
+    .run = run_doctor,
+};

@@ -235,54 +235,56 @@ static epg_code evaluate(const evaluate_request *request, const epg_setup *setup
     return code;
 }
 
-epg_code epg_cmd_evaluate(int argc, char **argv, bool *negative, epg_error *err)
+static epg_code read_and_evaluate(epg_options *options, bool *negative, epg_error *err)
 {
     (void)negative; /* failed Episodes are a result like any other */
-    epg_option table[] = {
-        EPG_SETUP_BENCHMARK,
-        {.name = "episodes",
-         .short_name = 'n',
-         .kind = EPG_OPTION_VALUE,
-         .value_name = "N",
-         .help = "how many (default 100)"},
-        {.name = "seed", .kind = EPG_OPTION_VALUE, .value_name = "N", .help = "of the plan (default 0)"},
-        {.name = "split", .kind = EPG_OPTION_VALUE, .value_name = "NAME", .help = "of the Benchmark (default train)"},
-        EPG_SETUP_EVALUATION,
-        {.name = "episode-timeout",
-         .kind = EPG_OPTION_VALUE,
-         .value_name = "SECONDS",
-         .help = "time that the Policy may take in one Episode (default 30)"},
-        EPG_SETUP_CONTAINMENT,
-        {.name = "json", .kind = EPG_OPTION_FLAG, .group = "Output", .help = "one JSON document on standard output"},
-        {.name = "quiet", .short_name = 'q', .kind = EPG_OPTION_FLAG, .help = "no progress line"},
-        EPG_CLI_HELP,
-    };
-    EPG_CLEANUP(epg_options_free) epg_options options = {.table = table, .count = EPG_COUNT(table)};
-    bool done = false;
-    EPG_TRY(epg_cli_parse(&options, argc, argv, usage, examples, &done, err));
-    if (done) {
-        return EPG_OK;
-    }
-    if (options.operand_count != 1 || options.rest_count != 0) {
-        return epg_fail(err, EPG_ERR_USAGE,
-                        "name one Program directory: evopolicygym evaluate PROGRAM --benchmark SPEC");
-    }
     evaluate_request request = {
-        .program = options.operands[0], .split = "train", .episodes = 100, .seed = 0, .timeout = 30};
-    EPG_TRY(epg_option_u64(&options, "episodes", 1, 10000000, &request.episodes, err));
-    EPG_TRY(epg_option_u64(&options, "seed", 0, UINT64_MAX, &request.seed, err));
-    EPG_TRY(epg_option_seconds(&options, "episode-timeout", &request.timeout, err));
-    if (epg_option_find(&options, "split")->given) {
-        request.split = epg_option_find(&options, "split")->value;
+        .program = options->operands[0], .split = "train", .episodes = 100, .seed = 0, .timeout = 30};
+    EPG_TRY(epg_option_u64(options, "episodes", 1, 10000000, &request.episodes, err));
+    EPG_TRY(epg_option_u64(options, "seed", 0, UINT64_MAX, &request.seed, err));
+    EPG_TRY(epg_option_seconds(options, "episode-timeout", &request.timeout, err));
+    if (epg_option_given(options, "split")) {
+        request.split = epg_option_text(options, "split");
     }
-    request.json = epg_option_find(&options, "json")->given;
-    request.quiet = epg_option_find(&options, "quiet")->given;
+    request.json = epg_option_given(options, "json");
+    request.quiet = epg_option_given(options, "quiet");
     EPG_CLEANUP(epg_setup_free) epg_setup setup = {0};
-    EPG_TRY(epg_setup_read(&options, &setup, err));
-    if (epg_option_find(&options, "allow-unsafe-process")->given &&
-        setup.pool.execution.profile != EPG_PROFILE_PROCESS) {
+    EPG_TRY(epg_setup_read(options, &setup, err));
+    if (epg_option_given(options, "allow-unsafe-process") && setup.pool.execution.profile != EPG_PROFILE_PROCESS) {
         return epg_fail(err, EPG_ERR_USAGE, "--allow-unsafe-process goes with --execution process");
     }
     setup.pool.episode_timeout_seconds = request.timeout;
     return evaluate(&request, &setup, err);
 }
+
+static const epg_option table[] = {
+    EPG_SETUP_BENCHMARK,
+    {.name = "episodes",
+     .short_name = 'n',
+     .kind = EPG_OPTION_VALUE,
+     .value_name = "N",
+     .help = "how many (default 100)"},
+    {.name = "seed", .kind = EPG_OPTION_VALUE, .value_name = "N", .help = "of the plan (default 0)"},
+    {.name = "split", .kind = EPG_OPTION_VALUE, .value_name = "NAME", .help = "of the Benchmark (default train)"},
+    EPG_SETUP_EVALUATION,
+    {.name = "episode-timeout",
+     .kind = EPG_OPTION_VALUE,
+     .value_name = "SECONDS",
+     .help = "time that the Policy may take in one Episode (default 30)"},
+    EPG_SETUP_CONTAINMENT,
+    {.name = "json", .kind = EPG_OPTION_FLAG, .group = "Output", .help = "one JSON document on standard output"},
+    {.name = "quiet", .short_name = 'q', .kind = EPG_OPTION_FLAG, .help = "no progress line"},
+    EPG_OPTIONS_END,
+};
+
+const epg_command epg_cmd_evaluate = {
+    .name = "evaluate",
+    .summary = "evaluate a Program over a deterministic plan of Episodes",
+    .usage = usage,
+    .examples = examples,
+    .wanted = "name one Program directory: evopolicygym evaluate PROGRAM --benchmark SPEC",
+    .options = {table},
+    .least = 1,
+    .most = 1,
+    .run = read_and_evaluate,
+};

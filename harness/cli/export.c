@@ -22,32 +22,36 @@ static epg_code print(void *context, epg_buffer *bytes, epg_error *err)
     return code;
 }
 
-epg_code epg_cmd_export(int argc, char **argv, bool *negative, epg_error *err)
+static epg_code run_export(epg_options *options, bool *negative, epg_error *err)
 {
     (void)negative;
-    epg_option table[] = {
-        {.name = "format",
-         .short_name = 'f',
-         .kind = EPG_OPTION_VALUE,
-         .value_name = "FORMAT",
-         .help = "atif or jsonl (jsonl)"},
-        {.name = "json", .kind = EPG_OPTION_FLAG, .help = "one JSON document: the same as --format atif"},
-        EPG_CLI_HELP,
-    };
-    EPG_CLEANUP(epg_options_free) epg_options options = {.table = table, .count = EPG_COUNT(table)};
-    bool done = false;
-    EPG_TRY(epg_cli_parse(&options, argc, argv, usage, examples, &done, err));
-    if (done) {
-        return EPG_OK;
-    }
-    if (options.operand_count != 1 || options.rest_count != 0) {
-        return epg_fail(err, EPG_ERR_USAGE, "name one Run: evopolicygym export RUN --format atif");
-    }
-    epg_export_format format = epg_option_find(&options, "json")->given ? EPG_EXPORT_ATIF : EPG_EXPORT_JSONL;
-    if (epg_option_find(&options, "format")->given) {
-        EPG_TRY(epg_export_format_parse(epg_option_find(&options, "format")->value, &format, err));
+    epg_export_format format = epg_option_given(options, "json") ? EPG_EXPORT_ATIF : EPG_EXPORT_JSONL;
+    if (epg_option_given(options, "format")) {
+        EPG_TRY(epg_export_format_parse(epg_option_text(options, "format"), &format, err));
     }
     EPG_CLEANUP(epg_reading_free) epg_reading reading = {.run = -1};
-    EPG_TRY(epg_reading_open(options.operands[0], EPG_READ_SUBMISSIONS, &reading, err));
+    EPG_TRY(epg_reading_open(options->operands[0], EPG_READ_SUBMISSIONS, &reading, err));
     return epg_export(&reading, format, print, NULL, err);
 }
+
+static const epg_option table[] = {
+    {.name = "format",
+     .short_name = 'f',
+     .kind = EPG_OPTION_VALUE,
+     .value_name = "FORMAT",
+     .help = "atif or jsonl (jsonl)"},
+    {.name = "json", .kind = EPG_OPTION_FLAG, .help = "one JSON document: the same as --format atif"},
+    EPG_OPTIONS_END,
+};
+
+const epg_command epg_cmd_export = {
+    .name = "export",
+    .summary = "write a Run's trajectory for other tools",
+    .usage = usage,
+    .examples = examples,
+    .wanted = "name one Run: evopolicygym export RUN --format atif",
+    .options = {table},
+    .least = 1,
+    .most = 1,
+    .run = run_export,
+};

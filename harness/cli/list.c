@@ -134,35 +134,39 @@ static void list_json(const epg_found_runs *runs, epg_buffer *out)
     epg_json_finish(&writer);
 }
 
-epg_code epg_cmd_list(int argc, char **argv, bool *negative, epg_error *err)
+static epg_code run_list(epg_options *options, bool *negative, epg_error *err)
 {
     (void)negative;
-    epg_option table[] = {
-        {.name = "json", .kind = EPG_OPTION_FLAG, .help = "one JSON document on standard output"},
-        EPG_CLI_HELP,
-    };
-    EPG_CLEANUP(epg_options_free) epg_options options = {.table = table, .count = EPG_COUNT(table)};
-    bool done = false;
-    EPG_TRY(epg_cli_parse(&options, argc, argv, usage, examples, &done, err));
-    if (done) {
-        return EPG_OK;
-    }
-    if (options.rest_count != 0) {
-        return epg_fail(err, EPG_ERR_USAGE, "name directories: evopolicygym list DIR...");
-    }
     EPG_CLEANUP(epg_found_runs_free) epg_found_runs runs = {0};
     EPG_CLEANUP(epg_shown_free) epg_shown out;
     epg_shown_begin(&out);
-    for (size_t i = 0; i < options.operand_count; i++) {
-        EPG_TRY(epg_find_runs(options.operands[i], &runs, err));
+    for (size_t i = 0; i < options->operand_count; i++) {
+        EPG_TRY(epg_find_runs(options->operands[i], &runs, err));
     }
-    if (options.operand_count == 0) {
+    if (options->operand_count == 0) {
         EPG_TRY(epg_find_runs(".", &runs, err));
     }
-    if (epg_option_find(&options, "json")->given) {
+    if (epg_option_given(options, "json")) {
         list_json(&runs, &out.text);
     } else {
         list_text(&runs, &out);
     }
     return epg_cli_print(&out.text, err);
 }
+
+static const epg_option table[] = {
+    EPG_CLI_JSON,
+    EPG_OPTIONS_END,
+};
+
+const epg_command epg_cmd_list = {
+    .name = "list",
+    .summary = "tell the Runs below a directory",
+    .usage = usage,
+    .examples = examples,
+    .wanted = "name directories: evopolicygym list DIR...",
+    .options = {table},
+    .least = 0,
+    .most = SIZE_MAX,
+    .run = run_list,
+};

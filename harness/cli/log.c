@@ -135,41 +135,45 @@ static void log_json(const epg_reading *reading, const epg_submission_mark *mark
     epg_json_finish(&writer);
 }
 
-epg_code epg_cmd_log(int argc, char **argv, bool *negative, epg_error *err)
+static epg_code run_log(epg_options *options, bool *negative, epg_error *err)
 {
     (void)negative;
-    epg_option table[] = {
-        {.name = "json", .kind = EPG_OPTION_FLAG, .help = "one JSON document on standard output"},
-        {.name = "last",
-         .short_name = 'n',
-         .kind = EPG_OPTION_VALUE,
-         .value_name = "N",
-         .help = "the last N submissions only"},
-        EPG_CLI_HELP,
-    };
-    EPG_CLEANUP(epg_options_free) epg_options options = {.table = table, .count = EPG_COUNT(table)};
-    bool done = false;
-    EPG_TRY(epg_cli_parse(&options, argc, argv, usage, examples, &done, err));
-    if (done) {
-        return EPG_OK;
-    }
-    if (options.operand_count != 1 || options.rest_count != 0) {
-        return epg_fail(err, EPG_ERR_USAGE, "name one Run: evopolicygym log RUN");
-    }
     unsigned long long last = UINT64_MAX;
-    EPG_TRY(epg_option_u64(&options, "last", 1, UINT64_MAX, &last, err));
+    EPG_TRY(epg_option_u64(options, "last", 1, UINT64_MAX, &last, err));
     EPG_CLEANUP(epg_reading_free) epg_reading reading = {.run = -1};
     EPG_CLEANUP(epg_shown_free) epg_shown out;
     epg_shown_begin(&out);
-    EPG_TRY(epg_reading_open(options.operands[0], EPG_READ_SUBMISSIONS, &reading, err));
+    EPG_TRY(epg_reading_open(options->operands[0], EPG_READ_SUBMISSIONS, &reading, err));
     uint64_t count = reading.history.submission_count;
     uint64_t first = count > last ? count - last : 0;
     EPG_AUTO_FREE epg_submission_mark *marks = epg_alloc_array(count, sizeof *marks);
     epg_summary_marks(&reading, marks);
-    if (epg_option_find(&options, "json")->given) {
+    if (epg_option_given(options, "json")) {
         log_json(&reading, marks, first, &out.text);
     } else {
         log_text(&reading, marks, first, &out);
     }
     return epg_cli_print(&out.text, err);
 }
+
+static const epg_option table[] = {
+    EPG_CLI_JSON,
+    {.name = "last",
+     .short_name = 'n',
+     .kind = EPG_OPTION_VALUE,
+     .value_name = "N",
+     .help = "the last N submissions only"},
+    EPG_OPTIONS_END,
+};
+
+const epg_command epg_cmd_log = {
+    .name = "log",
+    .summary = "tell what a Run submitted, one line a submission",
+    .usage = usage,
+    .examples = examples,
+    .wanted = "name one Run: evopolicygym log RUN",
+    .options = {table},
+    .least = 1,
+    .most = 1,
+    .run = run_log,
+};

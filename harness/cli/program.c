@@ -23,7 +23,7 @@ static const char examples[] = "  # The digest, alone on one line.\n"
                                "  evopolicygym program show my-program\n"
                                "  evopolicygym program show --json my-program | jq .\n";
 
-static epg_code read_limits(epg_options *options, epg_program_limits *limits, epg_error *err)
+static epg_code read_limits(const epg_options *options, epg_program_limits *limits, epg_error *err)
 {
     const struct {
         const char *name;
@@ -76,14 +76,12 @@ static void describe_text(const epg_program *program, epg_buffer *out)
                             program->count, program->count == 1 ? "" : "s", program->digest);
 }
 
-static epg_code answer(epg_options *options, epg_error *err)
+static epg_code run_program(epg_options *options, bool *negative, epg_error *err)
 {
+    (void)negative;
     epg_program_limits limits;
     EPG_CLEANUP(epg_program_free) epg_program program = {0};
     EPG_AUTO_BUFFER text = {0};
-    if (options->operand_count == 0) {
-        return epg_fail(err, EPG_ERR_USAGE, "say what to do: program digest DIR, or program show DIR");
-    }
     bool show = strcmp(options->operands[0], "show") == 0;
     if (!show && strcmp(options->operands[0], "digest") != 0) {
         static const char *const known[] = {"digest", "show"};
@@ -101,7 +99,7 @@ static epg_code answer(epg_options *options, epg_error *err)
                            "no snapshot of it can be taken"); /* the user's directory, and told now */
     }
     EPG_TRY(code);
-    if (epg_option_find(options, "json")->given) {
+    if (epg_option_given(options, "json")) {
         describe_json(&program, show, &text);
     } else if (show) {
         describe_text(&program, &text);
@@ -111,31 +109,32 @@ static epg_code answer(epg_options *options, epg_error *err)
     return epg_cli_print(&text, err);
 }
 
-epg_code epg_cmd_program(int argc, char **argv, bool *negative, epg_error *err)
-{
-    (void)negative;
-    epg_option table[] = {
-        {.name = "json", .kind = EPG_OPTION_FLAG, .help = "one JSON document on standard output"},
-        {.name = "max-files",
-         .kind = EPG_OPTION_VALUE,
-         .value_name = "N",
-         .help = "refuse more files than this (default 1000)"},
-        {.name = "max-bytes",
-         .kind = EPG_OPTION_VALUE,
-         .value_name = "N",
-         .help = "refuse more bytes in all (default 67108864)"},
-        {.name = "max-file-bytes",
-         .kind = EPG_OPTION_VALUE,
-         .value_name = "N",
-         .help = "refuse a larger file (default 16777216)"},
-        EPG_CLI_HELP,
-    };
-    epg_options options = {.table = table, .count = EPG_COUNT(table)};
-    bool done = false;
-    epg_code code = epg_cli_parse(&options, argc, argv, usage, examples, &done, err);
-    if (code == EPG_OK && !done) {
-        code = answer(&options, err);
-    }
-    epg_options_free(&options);
-    return code;
-}
+static const epg_option table[] = {
+    EPG_CLI_JSON,
+    {.name = "max-files",
+     .kind = EPG_OPTION_VALUE,
+     .value_name = "N",
+     .help = "refuse more files than this (default 1000)"},
+    {.name = "max-bytes",
+     .kind = EPG_OPTION_VALUE,
+     .value_name = "N",
+     .help = "refuse more bytes in all (default 67108864)"},
+    {.name = "max-file-bytes",
+     .kind = EPG_OPTION_VALUE,
+     .value_name = "N",
+     .help = "refuse a larger file (default 16777216)"},
+    EPG_OPTIONS_END,
+};
+
+const epg_command epg_cmd_program = {
+    .name = "program",
+    .summary = "tell what a snapshot of a Program's directory would be",
+    .usage = usage,
+    .examples = examples,
+    .wanted = "say what to do: program digest DIR, or program show DIR",
+    .options = {table},
+    .least = 1,
+    .most = SIZE_MAX,
+    .takes_rest = true, /* a directory whose name begins with a dash */
+    .run = run_program,
+};

@@ -176,11 +176,11 @@ static epg_code parse_on(const char *text, epg_replay_on *out, char **split, epg
     return EPG_OK;
 }
 
-static epg_code choose(epg_options *options, const epg_reading *reading, bool fresh, chosen *out, epg_error *err)
+static epg_code choose(const epg_options *options, const epg_reading *reading, bool fresh, chosen *out, epg_error *err)
 {
     const epg_option *submission = epg_option_find(options, "submission");
-    bool final = epg_option_find(options, "final")->given;
-    int given = submission->given + final + epg_option_find(options, "all")->given;
+    bool final = epg_option_given(options, "final");
+    int given = submission->given + final + epg_option_given(options, "all");
     if (given > 1) {
         return epg_fail(err, EPG_ERR_USAGE, "give one of --all, --final and --submission");
     }
@@ -202,7 +202,7 @@ static void close_replay(epg_replay **replay)
 }
 
 /* The directory that --traces-to names, made where it is not there. */
-static epg_code open_traces(epg_options *options, epg_replay_setup *setup, epg_error *err)
+static epg_code open_traces(const epg_options *options, epg_replay_setup *setup, epg_error *err)
 {
     const epg_option *to = epg_option_find(options, "traces-to");
     bool full = false;
@@ -219,17 +219,17 @@ static epg_code open_traces(epg_options *options, epg_replay_setup *setup, epg_e
     return full ? epg_dir_open(AT_FDCWD, to->value, &setup->traces, err) : EPG_OK;
 }
 
-static epg_code read_setup(epg_options *options, epg_replay_setup *out, char **python, epg_error *err)
+static epg_code read_setup(const epg_options *options, epg_replay_setup *out, char **python, epg_error *err)
 {
     unsigned long long jobs = 0;
     EPG_TRY(epg_option_u64(options, "jobs", 1, 256, &jobs, err));
-    if (epg_option_find(options, "python")->given) {
-        EPG_TRY(epg_python_find(epg_option_find(options, "python")->value, python, err));
+    if (epg_option_given(options, "python")) {
+        EPG_TRY(epg_python_find(epg_option_text(options, "python"), python, err));
     }
     out->jobs = (unsigned)jobs;
-    out->execution = epg_option_find(options, "execution")->value;
+    out->execution = epg_option_text(options, "execution");
     out->python = *python;
-    out->allow_unsafe = epg_option_find(options, "allow-unsafe-process")->given;
+    out->allow_unsafe = epg_option_given(options, "allow-unsafe-process");
     return open_traces(options, out, err);
 }
 
@@ -238,7 +238,7 @@ static void setup_close(epg_replay_setup *setup)
     epg_close_cleanup(&setup->traces);
 }
 
-static epg_code replay(epg_options *options, bool *negative, epg_error *err)
+static epg_code run_replay(epg_options *options, bool *negative, epg_error *err)
 {
     EPG_CLEANUP(epg_reading_free) epg_reading reading = {.run = -1};
     EPG_CLEANUP(close_replay) epg_replay *opened = NULL;
@@ -249,10 +249,10 @@ static epg_code replay(epg_options *options, bool *negative, epg_error *err)
     EPG_AUTO_CLOSE int signals = -1;
     epg_replay_on on = {0};
     chosen which = {0};
-    bool fresh = epg_option_find(options, "on")->given;
+    bool fresh = epg_option_given(options, "on");
     const epg_option *file = epg_option_find(options, "state");
     if (fresh) {
-        EPG_TRY(parse_on(epg_option_find(options, "on")->value, &on, &split, err));
+        EPG_TRY(parse_on(epg_option_text(options, "on"), &on, &split, err));
     }
     EPG_TRY(epg_reading_open(options->operands[0], EPG_READ_EPISODES, &reading, err));
     EPG_TRY(choose(options, &reading, fresh, &which, err));
@@ -266,55 +266,54 @@ static epg_code replay(epg_options *options, bool *negative, epg_error *err)
                       .replay = opened,
                       .on = fresh ? &on : NULL,
                       .state = state, /* borrowed */
-                      .json = epg_option_find(options, "json")->given};
+                      .json = epg_option_given(options, "json")};
     return self.json ? replay_json(&self, which, signals, negative, err) : do_all(&self, which, signals, negative, err);
 }
 
-epg_code epg_cmd_replay(int argc, char **argv, bool *negative, epg_error *err)
-{
-    epg_option table[] = {
-        {.name = "all", .kind = EPG_OPTION_FLAG, .help = "every submission (so it is when nothing is named)"},
-        {.name = "final", .kind = EPG_OPTION_FLAG, .help = "the selected submission"},
-        {.name = "submission",
-         .kind = EPG_OPTION_VALUE,
-         .value_name = "ID",
-         .help = "one: submission-000003, 3, last, best, final; with --on initial too"},
-        {.name = "on",
-         .kind = EPG_OPTION_VALUE,
-         .value_name = "SPLIT:EPISODES[:SEED]",
-         .help = "measure on these Episodes instead (seed 0)"},
-        {.name = "jobs", .short_name = 'j', .kind = EPG_OPTION_VALUE, .value_name = "N", .help = "Episodes at a time"},
-        {.name = "execution",
-         .kind = EPG_OPTION_VALUE,
-         .value_name = "PROFILE",
-         .help = "sandbox or process (as the Run was)"},
-        {.name = "allow-unsafe-process",
-         .kind = EPG_OPTION_FLAG,
-         .help = "acknowledge that the profile process contains nothing"},
-        {.name = "python",
-         .kind = EPG_OPTION_VALUE,
-         .value_name = "PATH",
-         .help = "interpreter of the Policies (the Run's)"},
-        {.name = "state",
-         .kind = EPG_OPTION_VALUE,
-         .value_name = "FILE",
-         .help = "keep what is done in FILE, and go on from there when it holds some already"},
-        EPG_TRACES_OPTIONS,
-        {.name = "traces-to",
-         .kind = EPG_OPTION_VALUE,
-         .value_name = "DIR",
-         .help = "where whole traces of what is replayed go"},
-        {.name = "json", .kind = EPG_OPTION_FLAG, .help = "one JSON document on standard output"},
-        EPG_CLI_HELP,
-    };
-    EPG_CLEANUP(epg_options_free) epg_options options = {.table = table, .count = EPG_COUNT(table)};
-    bool done = false;
-    EPG_TRY(epg_cli_parse(&options, argc, argv, usage, examples, &done, err));
-    if (done) {
-        return EPG_OK;
-    }
-    if (options.operand_count != 1 || options.rest_count != 0) {
-        return epg_fail(err, EPG_ERR_USAGE, "name one Run: evopolicygym replay RUN");
-    }
-    return replay(&options, negative, err);
-}
+static const epg_option table[] = {
+    {.name = "all", .kind = EPG_OPTION_FLAG, .help = "every submission (so it is when nothing is named)"},
+    {.name = "final", .kind = EPG_OPTION_FLAG, .help = "the selected submission"},
+    {.name = "submission",
+     .kind = EPG_OPTION_VALUE,
+     .value_name = "ID",
+     .help = "one: submission-000003, 3, last, best, final; with --on initial too"},
+    {.name = "on",
+     .kind = EPG_OPTION_VALUE,
+     .value_name = "SPLIT:EPISODES[:SEED]",
+     .help = "measure on these Episodes instead (seed 0)"},
+    {.name = "jobs", .short_name = 'j', .kind = EPG_OPTION_VALUE, .value_name = "N", .help = "Episodes at a time"},
+    {.name = "execution",
+     .kind = EPG_OPTION_VALUE,
+     .value_name = "PROFILE",
+     .help = "sandbox or process (as the Run was)"},
+    {.name = "allow-unsafe-process",
+     .kind = EPG_OPTION_FLAG,
+     .help = "acknowledge that the profile process contains nothing"},
+    {.name = "python",
+     .kind = EPG_OPTION_VALUE,
+     .value_name = "PATH",
+     .help = "interpreter of the Policies (the Run's)"},
+    {.name = "state",
+     .kind = EPG_OPTION_VALUE,
+     .value_name = "FILE",
+     .help = "keep what is done in FILE, and go on from there when it holds some already"},
+    EPG_TRACES_OPTIONS,
+    {.name = "traces-to",
+     .kind = EPG_OPTION_VALUE,
+     .value_name = "DIR",
+     .help = "where whole traces of what is replayed go"},
+    EPG_CLI_JSON,
+    EPG_OPTIONS_END,
+};
+
+const epg_command epg_cmd_replay = {
+    .name = "replay",
+    .summary = "evaluate a Run's snapshots again, and compare",
+    .usage = usage,
+    .examples = examples,
+    .wanted = "name one Run: evopolicygym replay RUN",
+    .options = {table},
+    .least = 1,
+    .most = 1,
+    .run = run_replay,
+};

@@ -155,26 +155,31 @@ static epg_code report(const epg_options *options, const char *path, bool *negat
     return EPG_OK;
 }
 
-epg_code epg_cmd_report(int argc, char **argv, bool *negative, epg_error *err)
+static epg_code run_report(epg_options *options, bool *negative, epg_error *err)
 {
-    epg_option table[] = {
-        {.name = "output",
-         .short_name = 'o',
-         .kind = EPG_OPTION_VALUE,
-         .value_name = "FILE",
-         .help = "where the page goes (report.html); -: standard output"},
-        EPG_CLI_HELP,
-    };
-    EPG_CLEANUP(epg_options_free) epg_options options = {.table = table, .count = EPG_COUNT(table)};
-    bool done = false;
-    EPG_TRY(epg_cli_parse(&options, argc, argv, usage, examples, &done, err));
-    if (done) {
-        return EPG_OK;
-    }
-    if (options.operand_count == 0 || options.operand_count > EPG_REPORT_RUNS || options.rest_count != 0) {
-        return epg_fail(err, EPG_ERR_USAGE, "name 1 to %d Runs: evopolicygym report RUN -o report.html",
-                        EPG_REPORT_RUNS);
-    }
-    const epg_option *output = epg_option_find(&options, "output");
-    return report(&options, output->given ? output->value : NULL, negative, err);
+    const epg_option *output = epg_option_find(options, "output");
+    return report(options, output->given ? output->value : NULL, negative, err);
 }
+
+static const epg_option table[] = {
+    {.name = "output",
+     .short_name = 'o',
+     .kind = EPG_OPTION_VALUE,
+     .value_name = "FILE",
+     .help = "where the page goes (report.html); -: standard output"},
+    EPG_OPTIONS_END,
+};
+
+_Static_assert(EPG_REPORT_RUNS == 20, "the command says so");
+
+const epg_command epg_cmd_report = {
+    .name = "report",
+    .summary = "write a page that shows Runs",
+    .usage = usage,
+    .examples = examples,
+    .wanted = "name 1 to 20 Runs: evopolicygym report RUN -o report.html",
+    .options = {table},
+    .least = 1,
+    .most = EPG_REPORT_RUNS,
+    .run = run_report,
+};

@@ -20,57 +20,62 @@ static const char finish_examples[] = "  # What there is, and the best of it.\n"
                                       "  # Several, when the Run has Validation to choose among them.\n"
                                       "  evopolicygym finish out/first submission-000003 7\n";
 
-static epg_code go_on(epg_options *options, epg_run_again_request *again, bool *negative, epg_error *err)
+static epg_code go_on(const epg_options *options, epg_run_again_request *again, bool *negative, epg_error *err)
 {
     unsigned long long jobs = 0;
     EPG_TRY(epg_option_u64(options, "jobs", 1, 256, &jobs, err));
     again->jobs = (unsigned)jobs;
-    if (epg_option_find(options, "progress")->given) {
-        EPG_TRY(epg_progress_mode_parse(epg_option_find(options, "progress")->value, &again->progress, err));
+    if (epg_option_given(options, "progress")) {
+        EPG_TRY(epg_progress_mode_parse(epg_option_text(options, "progress"), &again->progress, err));
     }
     EPG_CLEANUP(epg_run_outcome_free) epg_run_outcome outcome = {0};
     EPG_TRY(epg_run_again(options->operands[0], again, &outcome, err));
-    return epg_outcome_tell(options->operands[0], &outcome, epg_option_find(options, "json")->given, negative, err);
+    return epg_outcome_tell(options->operands[0], &outcome, epg_option_given(options, "json"), negative, err);
 }
 
-#define AGAIN_OPTIONS                                                                                                  \
-    {.name = "jobs",                                                                                                   \
-     .short_name = 'j',                                                                                                \
-     .kind = EPG_OPTION_VALUE,                                                                                         \
-     .value_name = "N",                                                                                                \
-     .help = "Episodes at a time (as before)"},                                                                        \
-        {.name = "progress", .kind = EPG_OPTION_VALUE, .value_name = "MODE", .help = "auto, plain, json or none"},     \
-        {.name = "json", .kind = EPG_OPTION_FLAG, .help = "the outcome as one JSON document on standard output"},      \
-        EPG_CLI_HELP
-
-epg_code epg_cmd_resume(int argc, char **argv, bool *negative, epg_error *err)
+static epg_code run_resume(epg_options *options, bool *negative, epg_error *err)
 {
-    epg_option table[] = {AGAIN_OPTIONS};
-    EPG_CLEANUP(epg_options_free) epg_options options = {.table = table, .count = EPG_COUNT(table)};
-    bool done = false;
-    EPG_TRY(epg_cli_parse(&options, argc, argv, resume_usage, resume_examples, &done, err));
-    if (done) {
-        return EPG_OK;
-    }
-    if (options.operand_count != 1 || options.rest_count > 0) {
-        return epg_fail(err, EPG_ERR_USAGE, "name one Run: evopolicygym resume RUN");
-    }
     epg_run_again_request again = {0};
-    return go_on(&options, &again, negative, err);
+    return go_on(options, &again, negative, err);
 }
 
-epg_code epg_cmd_finish(int argc, char **argv, bool *negative, epg_error *err)
+static epg_code run_finish(epg_options *options, bool *negative, epg_error *err)
 {
-    epg_option table[] = {AGAIN_OPTIONS};
-    EPG_CLEANUP(epg_options_free) epg_options options = {.table = table, .count = EPG_COUNT(table)};
-    bool done = false;
-    EPG_TRY(epg_cli_parse(&options, argc, argv, finish_usage, finish_examples, &done, err));
-    if (done) {
-        return EPG_OK;
-    }
-    if (options.operand_count < 2 || options.rest_count > 0) {
-        return epg_fail(err, EPG_ERR_USAGE, "name a Run and its candidates: evopolicygym finish RUN best");
-    }
-    epg_run_again_request again = {.candidates = options.operands + 1, .candidate_count = options.operand_count - 1};
-    return go_on(&options, &again, negative, err);
+    epg_run_again_request again = {.candidates = options->operands + 1, .candidate_count = options->operand_count - 1};
+    return go_on(options, &again, negative, err);
 }
+
+static const epg_option table[] = {
+    {.name = "jobs",
+     .short_name = 'j',
+     .kind = EPG_OPTION_VALUE,
+     .value_name = "N",
+     .help = "Episodes at a time (as before)"},
+    {.name = "progress", .kind = EPG_OPTION_VALUE, .value_name = "MODE", .help = "auto, plain, json or none"},
+    {.name = "json", .kind = EPG_OPTION_FLAG, .help = "the outcome as one JSON document on standard output"},
+    EPG_OPTIONS_END,
+};
+
+const epg_command epg_cmd_resume = {
+    .name = "resume",
+    .summary = "go on with a Run that was cut off",
+    .usage = resume_usage,
+    .examples = resume_examples,
+    .wanted = "name one Run: evopolicygym resume RUN",
+    .options = {table},
+    .least = 1,
+    .most = 1,
+    .run = run_resume,
+};
+
+const epg_command epg_cmd_finish = {
+    .name = "finish",
+    .summary = "hand over candidates for a Run whose Agent did not",
+    .usage = finish_usage,
+    .examples = finish_examples,
+    .wanted = "name a Run and its candidates: evopolicygym finish RUN best",
+    .options = {table},
+    .least = 2,
+    .most = SIZE_MAX,
+    .run = run_finish,
+};

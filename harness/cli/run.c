@@ -58,14 +58,13 @@ static char **absolute_words(const char *const *words, size_t count)
     return out;
 }
 
-static bool names_agent(epg_options *options)
+static bool names_agent(const epg_options *options)
 {
-    return epg_option_find(options, "agent")->given || epg_option_find(options, "agent-file")->given ||
-           options->rest_count > 0;
+    return epg_option_given(options, "agent") || epg_option_given(options, "agent-file") || options->rest_count > 0;
 }
 
 /* The Agent of the Run that --like names, as it was. */
-static epg_code keep_likeness(epg_options *options, epg_error *err)
+static epg_code keep_likeness(const epg_options *options, epg_error *err)
 {
     static const char *const changes[] = {"model",      "effort",    "agent-option", "agent-executable",
                                           "agent-task", "agent-home"};
@@ -90,7 +89,7 @@ static epg_code check_variables(const epg_option *option, epg_error *err)
     return EPG_OK;
 }
 
-static epg_code read_agent(epg_options *options, epg_cli_agent *agent, epg_run_request *request, epg_error *err)
+static epg_code read_agent(const epg_options *options, epg_cli_agent *agent, epg_run_request *request, epg_error *err)
 {
     const epg_option *name = epg_option_find(options, "agent");
     if (!names_agent(options) && (request->agent.command_count > 0 || request->agent.adapter != NULL)) {
@@ -121,7 +120,8 @@ static epg_code read_agent(epg_options *options, epg_cli_agent *agent, epg_run_r
 
 /* The Agent is contained as the Policies are unless the user says otherwise; a command gets no network, an agent CLI,
  * which must reach its model, the Host's. */
-static epg_code read_containment(epg_options *options, const epg_setup *setup, epg_run_request *request, epg_error *err)
+static epg_code read_containment(const epg_options *options, const epg_setup *setup, epg_run_request *request,
+                                 epg_error *err)
 {
     const epg_option *profile = epg_option_find(options, "agent-execution");
     const epg_option *network = epg_option_find(options, "agent-network");
@@ -130,7 +130,7 @@ static epg_code read_containment(epg_options *options, const epg_setup *setup, e
     if (profile->given) {
         EPG_TRY(epg_profile_parse(profile->value, &request->agent_profile, err));
     }
-    if (request->agent_profile == EPG_PROFILE_PROCESS && !epg_option_find(options, "allow-unsafe-process")->given) {
+    if (request->agent_profile == EPG_PROFILE_PROCESS && !epg_option_given(options, "allow-unsafe-process")) {
         return epg_fail(
             err, EPG_ERR_USAGE,
             "--agent-execution process gives the Agent all your rights; add --allow-unsafe-process to accept that");
@@ -139,7 +139,7 @@ static epg_code read_containment(epg_options *options, const epg_setup *setup, e
         return epg_fail(err, EPG_ERR_USAGE, "--%s goes with --agent-execution sandbox only",
                         network->given ? network->name : shown->name);
     }
-    if (epg_option_find(options, "allow-unsafe-process")->given && request->agent_profile != EPG_PROFILE_PROCESS &&
+    if (epg_option_given(options, "allow-unsafe-process") && request->agent_profile != EPG_PROFILE_PROCESS &&
         setup->pool.execution.profile != EPG_PROFILE_PROCESS) {
         return epg_fail(
             err, EPG_ERR_USAGE,
@@ -156,7 +156,7 @@ static epg_code read_containment(epg_options *options, const epg_setup *setup, e
     return epg_network_parse(text, &request->agent_network, err);
 }
 
-static epg_code read_skills(epg_options *options, epg_skill **skills, size_t *count, epg_error *err)
+static epg_code read_skills(const epg_options *options, epg_skill **skills, size_t *count, epg_error *err)
 {
     const epg_option *option = epg_option_find(options, "skill");
     *skills = epg_alloc_array(option->value_count, sizeof **skills);
@@ -171,7 +171,7 @@ static epg_code read_skills(epg_options *options, epg_skill **skills, size_t *co
     return EPG_OK;
 }
 
-static epg_code read_on_exit(epg_options *options, uint64_t *best, epg_error *err)
+static epg_code read_on_exit(const epg_options *options, uint64_t *best, epg_error *err)
 {
     const epg_option *option = epg_option_find(options, "on-agent-exit");
     if (!option->given) {
@@ -184,11 +184,11 @@ static epg_code read_on_exit(epg_options *options, uint64_t *best, epg_error *er
     return EPG_OK;
 }
 
-static epg_code run(epg_options *options, epg_run_request *request, bool *negative, epg_error *err)
+static epg_code run(const epg_options *options, epg_run_request *request, bool *negative, epg_error *err)
 {
     EPG_CLEANUP(epg_run_outcome_free) epg_run_outcome outcome = {0};
     EPG_TRY(epg_run(request, &outcome, err));
-    return epg_outcome_tell(request->directory, &outcome, epg_option_find(options, "json")->given, negative, err);
+    return epg_outcome_tell(request->directory, &outcome, epg_option_given(options, "json"), negative, err);
 }
 
 /* What --like takes over from another Run; everything borrows from `history` and `stored`. */
@@ -232,7 +232,7 @@ static epg_code read_likeness(epg_options *options, likeness *out, epg_error *er
     return EPG_OK;
 }
 
-static epg_code read_config(epg_options *options, const likeness *like, epg_config *config, epg_error *err)
+static epg_code read_config(const epg_options *options, const likeness *like, epg_config *config, epg_error *err)
 {
     const epg_option *file = epg_option_find(options, "config");
     epg_config_init(config);
@@ -252,7 +252,7 @@ static epg_code read_config(epg_options *options, const likeness *like, epg_conf
     return epg_config_resolve(config, err);
 }
 
-static epg_code read_program(epg_options *options, const likeness *like, epg_program *out, const char **origin,
+static epg_code read_program(const epg_options *options, const likeness *like, epg_program *out, const char **origin,
                              epg_error *err)
 {
     const epg_option *from = epg_option_find(options, "program");
@@ -263,9 +263,9 @@ static epg_code read_program(epg_options *options, const likeness *like, epg_pro
     if (!like->given) {
         return epg_fail(err, EPG_ERR_USAGE, "name the Program to start from: --program DIR");
     }
-    EPG_AUTO_FREE char *path = epg_format("%s/history.git", epg_option_find(options, "like")->value);
+    EPG_AUTO_FREE char *path = epg_format("%s/history.git", epg_option_text(options, "like"));
     epg_store *store = NULL;
-    *origin = epg_option_find(options, "like")->value;
+    *origin = epg_option_text(options, "like");
     epg_code code = epg_store_open(path, &store, err);
     if (code == EPG_OK) {
         code = epg_store_load(store, "initial", out, err);
@@ -274,13 +274,13 @@ static epg_code read_program(epg_options *options, const likeness *like, epg_pro
     return code == EPG_OK ? EPG_OK : epg_fail_as(err, EPG_ERR_USAGE, "--like");
 }
 
-static epg_code take_likeness(epg_options *options, likeness *like, epg_run_request *request, epg_error *err)
+static epg_code take_likeness(const epg_options *options, likeness *like, epg_run_request *request, epg_error *err)
 {
     if (!like->given || names_agent(options)) {
         return EPG_OK;
     }
     epg_run_again_request again = {0};
-    const char *directory = epg_option_find(options, "like")->value;
+    const char *directory = epg_option_text(options, "like");
     EPG_TRY(epg_stored_request_read(directory, &like->history, &again, &like->stored, err));
     if (like->stored.missing != NULL) {
         return epg_fail(err, EPG_ERR_USAGE, "--like %s: %s", directory, like->stored.missing);
@@ -308,8 +308,8 @@ static epg_code read_and_run(epg_options *options, bool *negative, epg_error *er
         epg_stored_request_traces(like.history.request, &request.full_traces, &request.trace_bytes);
     }
     EPG_TRY(epg_traces_option_read(options, &request.full_traces, &request.trace_bytes, err));
-    if (epg_option_find(options, "progress")->given) {
-        EPG_TRY(epg_progress_mode_parse(epg_option_find(options, "progress")->value, &request.progress, err));
+    if (epg_option_given(options, "progress")) {
+        EPG_TRY(epg_progress_mode_parse(epg_option_text(options, "progress"), &request.progress, err));
     }
     EPG_TRY(read_program(options, &like, &program, &request.initial_origin, err));
     EPG_TRY(epg_setup_read(options, &setup, err));
@@ -332,88 +332,83 @@ static epg_code read_and_run(epg_options *options, bool *negative, epg_error *er
     return code;
 }
 
-epg_code epg_cmd_run(int argc, char **argv, bool *negative, epg_error *err)
-{
-    const epg_option first[] = {
-        EPG_SETUP_BENCHMARK,
-        {.name = "program",
-         .short_name = 'p',
-         .kind = EPG_OPTION_VALUE,
-         .value_name = "DIR",
-         .help = "the Program that the Agent starts from: a directory, or a submission of another Run, as "
-                 "out/first:best or out/first:submission-000003"},
-        {.name = "like",
-         .kind = EPG_OPTION_VALUE,
-         .value_name = "RUN",
-         .help = "all settings of another Run: Benchmark, Program, config, Agent; options go before them"},
-        {.name = "config",
-         .kind = EPG_OPTION_VALUE,
-         .value_name = "FILE",
-         .help = "JSON with the members that run.json records under \"config\"; options go before it"},
-        {.name = "skill",
-         .kind = EPG_OPTION_LIST,
-         .value_name = "DIR",
-         .help = "an Agent Skill to lay into the workspace; repeatable"},
-        {.name = "agent",
-         .short_name = 'a',
-         .kind = EPG_OPTION_VALUE,
-         .value_name = "NAME",
-         .group = "Agent",
-         .help = "the Agent ('evopolicygym agent list' tells which there are); words after -- are added to its "
-                 "command"},
-        EPG_CLI_AGENT_OPTIONS,
-        {.name = "inherit",
-         .kind = EPG_OPTION_LIST,
-         .value_name = "NAME",
-         .help = "a variable that the Agent's command inherits; repeatable"},
-        {.name = "secret",
-         .kind = EPG_OPTION_LIST,
-         .value_name = "NAME",
-         .help = "an inherited variable whose value is kept out of all records; repeatable"},
-        {.name = "on-agent-exit",
-         .kind = EPG_OPTION_VALUE,
-         .value_name = "best=K",
-         .help = "when the Agent ends without finish: hand over its K best"},
-    };
-    const epg_option last[] = {
-        EPG_SETUP_EVALUATION,
-        EPG_SETUP_CONTAINMENT,
-        {.name = "agent-execution",
-         .kind = EPG_OPTION_VALUE,
-         .value_name = "PROFILE",
-         .help = "what the Agent may touch: sandbox or process (default: as --execution)"},
-        {.name = "agent-network",
-         .kind = EPG_OPTION_VALUE,
-         .value_name = "NETWORK",
-         .help = "of a sandboxed Agent: none, host, or proxy=HOST:PORT (default: none for a command, host for an "
-                 "agent of --agent)"},
-        {.name = "agent-show",
-         .kind = EPG_OPTION_LIST,
-         .value_name = "PATH",
-         .help = "a file or directory that a sandboxed Agent sees, read-only; repeatable"},
-        {.name = "progress",
-         .kind = EPG_OPTION_VALUE,
-         .value_name = "MODE",
-         .group = "Output",
-         .help = "auto, plain, json or none, on standard error (default auto)"},
-        EPG_TRACES_OPTIONS,
-        {.name = "json", .kind = EPG_OPTION_FLAG, .help = "the outcome as one JSON document on standard output"},
-        EPG_CLI_HELP,
-    };
-    size_t count = EPG_COUNT(first) + epg_config_option_count + EPG_COUNT(last);
-    EPG_AUTO_FREE epg_option *table = epg_alloc_array(count, sizeof *table);
-    memcpy(table, first, sizeof first);
-    memcpy(table + EPG_COUNT(first), epg_config_options, epg_config_option_count * sizeof *table);
-    memcpy(table + EPG_COUNT(first) + epg_config_option_count, last, sizeof last);
-    EPG_CLEANUP(epg_options_free) epg_options options = {.table = table, .count = count};
-    bool done = false;
-    EPG_TRY(epg_cli_parse(&options, argc, argv, usage, examples, &done, err));
-    if (done) {
-        return EPG_OK;
-    }
-    if (options.operand_count != 1) {
-        return epg_fail(err, EPG_ERR_USAGE,
-                        "name one directory for the Run: evopolicygym run RUN --benchmark SPEC ...");
-    }
-    return read_and_run(&options, negative, err);
-}
+static const epg_option options_before[] = {
+    EPG_SETUP_BENCHMARK,
+    {.name = "program",
+     .short_name = 'p',
+     .kind = EPG_OPTION_VALUE,
+     .value_name = "DIR",
+     .help = "the Program that the Agent starts from: a directory, or a submission of another Run, as "
+             "out/first:best or out/first:submission-000003"},
+    {.name = "like",
+     .kind = EPG_OPTION_VALUE,
+     .value_name = "RUN",
+     .help = "all settings of another Run: Benchmark, Program, config, Agent; options go before them"},
+    {.name = "config",
+     .kind = EPG_OPTION_VALUE,
+     .value_name = "FILE",
+     .help = "JSON with the members that run.json records under \"config\"; options go before it"},
+    {.name = "skill",
+     .kind = EPG_OPTION_LIST,
+     .value_name = "DIR",
+     .help = "an Agent Skill to lay into the workspace; repeatable"},
+    {.name = "agent",
+     .short_name = 'a',
+     .kind = EPG_OPTION_VALUE,
+     .value_name = "NAME",
+     .group = "Agent",
+     .help = "the Agent ('evopolicygym agent list' tells which there are); words after -- are added to its "
+             "command"},
+    EPG_CLI_AGENT_OPTIONS,
+    {.name = "inherit",
+     .kind = EPG_OPTION_LIST,
+     .value_name = "NAME",
+     .help = "a variable that the Agent's command inherits; repeatable"},
+    {.name = "secret",
+     .kind = EPG_OPTION_LIST,
+     .value_name = "NAME",
+     .help = "an inherited variable whose value is kept out of all records; repeatable"},
+    {.name = "on-agent-exit",
+     .kind = EPG_OPTION_VALUE,
+     .value_name = "best=K",
+     .help = "when the Agent ends without finish: hand over its K best"},
+    EPG_OPTIONS_END,
+};
+static const epg_option options_after[] = {
+    EPG_SETUP_EVALUATION,
+    EPG_SETUP_CONTAINMENT,
+    {.name = "agent-execution",
+     .kind = EPG_OPTION_VALUE,
+     .value_name = "PROFILE",
+     .help = "what the Agent may touch: sandbox or process (default: as --execution)"},
+    {.name = "agent-network",
+     .kind = EPG_OPTION_VALUE,
+     .value_name = "NETWORK",
+     .help = "of a sandboxed Agent: none, host, or proxy=HOST:PORT (default: none for a command, host for an "
+             "agent of --agent)"},
+    {.name = "agent-show",
+     .kind = EPG_OPTION_LIST,
+     .value_name = "PATH",
+     .help = "a file or directory that a sandboxed Agent sees, read-only; repeatable"},
+    {.name = "progress",
+     .kind = EPG_OPTION_VALUE,
+     .value_name = "MODE",
+     .group = "Output",
+     .help = "auto, plain, json or none, on standard error (default auto)"},
+    EPG_TRACES_OPTIONS,
+    {.name = "json", .kind = EPG_OPTION_FLAG, .help = "the outcome as one JSON document on standard output"},
+    EPG_OPTIONS_END,
+};
+
+const epg_command epg_cmd_run = {
+    .name = "run",
+    .summary = "let an Agent improve a Program, and measure what came of it",
+    .usage = usage,
+    .examples = examples,
+    .wanted = "name one directory for the Run: evopolicygym run RUN --benchmark SPEC ...",
+    .options = {options_before, epg_config_options, options_after},
+    .least = 1,
+    .most = 1,
+    .takes_rest = true,
+    .run = read_and_run,
+};

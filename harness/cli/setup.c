@@ -29,10 +29,10 @@ static unsigned usable_cores(void)
     return count < 1 ? 1 : count > JOBS_MAX ? JOBS_MAX : (unsigned)count;
 }
 
-static epg_code read_profile(epg_options *options, epg_profile *out, epg_error *err)
+static epg_code read_profile(const epg_options *options, epg_profile *out, epg_error *err)
 {
     const epg_option *execution = epg_option_find(options, "execution");
-    bool acknowledged = epg_option_find(options, "allow-unsafe-process")->given;
+    bool acknowledged = epg_option_given(options, "allow-unsafe-process");
     *out = EPG_PROFILE_SANDBOX;
     if (execution->given) {
         EPG_TRY(epg_profile_parse(execution->value, out, err));
@@ -45,7 +45,7 @@ static epg_code read_profile(epg_options *options, epg_profile *out, epg_error *
     return EPG_OK;
 }
 
-epg_code epg_setup_read(epg_options *options, epg_setup *out, epg_error *err)
+epg_code epg_setup_read(const epg_options *options, epg_setup *out, epg_error *err)
 {
     EPG_CLEANUP(epg_setup_free) epg_setup setup = {0};
     unsigned long long jobs = usable_cores();
@@ -53,13 +53,13 @@ epg_code epg_setup_read(epg_options *options, epg_setup *out, epg_error *err)
     EPG_TRY(epg_option_u64(options, "jobs", 1, JOBS_MAX, &jobs, err));
     EPG_TRY(epg_option_seconds(options, "environment-timeout", &limit, err));
     EPG_TRY(read_profile(options, &setup.pool.execution.profile, err));
-    if (!epg_option_find(options, "benchmark")->given) {
+    if (!epg_option_given(options, "benchmark")) {
         return epg_fail(err, EPG_ERR_USAGE, "name a Benchmark: --benchmark cartpole");
     }
-    EPG_TRY(epg_python_find(epg_option_find(options, "python")->value, &setup.python, err));
+    EPG_TRY(epg_python_find(epg_option_text(options, "python"), &setup.python, err));
     EPG_TRY(epg_guest_root_find(&setup.guest_root, err));
-    setup.pool.benchmark = epg_option_find(options, "benchmark")->value;
-    const char *other = epg_option_find(options, "benchmark-python")->value;
+    setup.pool.benchmark = epg_option_text(options, "benchmark");
+    const char *other = epg_option_text(options, "benchmark-python");
     if (other != NULL && epg_python_find(other, &setup.benchmark_python, err) != EPG_OK) {
         return epg_fail_within(err, "--benchmark-python");
     }
@@ -70,7 +70,7 @@ epg_code epg_setup_read(epg_options *options, epg_setup *out, epg_error *err)
     EPG_TRY(epg_option_bytes(options, "benchmark-memory", MEMORY_MIN, &setup.pool.benchmark_options.memory_bytes, err));
     setup.pool.execution.python = setup.python;
     setup.pool.execution.guest_root = setup.guest_root;
-    setup.pool.execution.preload = epg_option_find(options, "preload")->value;
+    setup.pool.execution.preload = epg_option_text(options, "preload");
     if (setup.pool.execution.preload != NULL &&
         epg_python_imports(setup.python, setup.pool.execution.preload, err) != EPG_OK) {
         return epg_fail_within(err, "--preload");

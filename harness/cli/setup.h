@@ -67,6 +67,6 @@ void epg_setup_free(epg_setup *setup);
 
 /* Reads the rows above and checks that the profile can be had. The caller fills the rest of `pool`. USAGE or
  * UNAVAILABLE. */
-epg_code epg_setup_read(epg_options *options, epg_setup *out, epg_error *err);
+epg_code epg_setup_read(const epg_options *options, epg_setup *out, epg_error *err);
 
 #endif

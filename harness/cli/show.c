@@ -198,38 +198,42 @@ static epg_code gather(shown_submission *self, bool patch, epg_error *err)
     return EPG_OK;
 }
 
-epg_code epg_cmd_show(int argc, char **argv, bool *negative, epg_error *err)
+static epg_code run_show(epg_options *options, bool *negative, epg_error *err)
 {
     (void)negative;
-    epg_option table[] = {
-        {.name = "json", .kind = EPG_OPTION_FLAG, .help = "one JSON document on standard output"},
-        {.name = "patch",
-         .short_name = 'p',
-         .kind = EPG_OPTION_FLAG,
-         .help = "what the Program changed from the submission before"},
-        EPG_CLI_HELP,
-    };
-    EPG_CLEANUP(epg_options_free) epg_options options = {.table = table, .count = EPG_COUNT(table)};
-    bool done = false;
-    EPG_TRY(epg_cli_parse(&options, argc, argv, usage, examples, &done, err));
-    if (done) {
-        return EPG_OK;
-    }
-    if (options.operand_count != 2 || options.rest_count != 0) {
-        return epg_fail(err, EPG_ERR_USAGE, "name a Run and a submission: evopolicygym show RUN SUBMISSION");
-    }
-    bool patch = epg_option_find(&options, "patch")->given;
+    bool patch = epg_option_given(options, "patch");
     EPG_CLEANUP(epg_reading_free) epg_reading reading = {.run = -1};
     EPG_CLEANUP(shown_submission_free) shown_submission self = {.reading = &reading};
     EPG_CLEANUP(epg_shown_free) epg_shown out;
     epg_shown_begin(&out);
-    EPG_TRY(epg_reading_open(options.operands[0], EPG_READ_SUBMISSIONS, &reading, err));
-    EPG_TRY(epg_reading_find(&reading, options.operands[1], &self.number, err));
+    EPG_TRY(epg_reading_open(options->operands[0], EPG_READ_SUBMISSIONS, &reading, err));
+    EPG_TRY(epg_reading_find(&reading, options->operands[1], &self.number, err));
     EPG_TRY(gather(&self, patch, err));
-    if (epg_option_find(&options, "json")->given) {
+    if (epg_option_given(options, "json")) {
         show_json(&self, patch, &out.text);
     } else {
         show_text(&self, patch, &out);
     }
     return epg_cli_print(&out.text, err);
 }
+
+static const epg_option table[] = {
+    EPG_CLI_JSON,
+    {.name = "patch",
+     .short_name = 'p',
+     .kind = EPG_OPTION_FLAG,
+     .help = "what the Program changed from the submission before"},
+    EPG_OPTIONS_END,
+};
+
+const epg_command epg_cmd_show = {
+    .name = "show",
+    .summary = "tell all about one submission of a Run",
+    .usage = usage,
+    .examples = examples,
+    .wanted = "name a Run and a submission: evopolicygym show RUN SUBMISSION",
+    .options = {table},
+    .least = 2,
+    .most = 2,
+    .run = run_show,
+};

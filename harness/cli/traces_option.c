@@ -4,7 +4,7 @@
 
 #include "runs/traces.h"
 
-epg_code epg_traces_option_read(epg_options *options, bool *full, uint64_t *bytes, epg_error *err)
+epg_code epg_traces_option_read(const epg_options *options, bool *full, uint64_t *bytes, epg_error *err)
 {
     const epg_option *what = epg_option_find(options, "record-traces");
     unsigned long long limit = 0;

@@ -17,6 +17,6 @@
     }
 
 /* Leaves `full` and `bytes` as they are where nothing is given, but for a zero in `bytes`. */
-epg_code epg_traces_option_read(epg_options *options, bool *full, uint64_t *bytes, epg_error *err);
+epg_code epg_traces_option_read(const epg_options *options, bool *full, uint64_t *bytes, epg_error *err);
 
 #endif

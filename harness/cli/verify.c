@@ -55,29 +55,35 @@ static void put_text(const char *run, const epg_verification *verification, epg_
                             verification->sealed ? "" : "; its documents are not sealed by its events");
 }
 
-epg_code epg_cmd_verify(int argc, char **argv, bool *negative, epg_error *err)
+static epg_code run_verify(epg_options *options, bool *negative, epg_error *err)
 {
-    epg_option table[] = {{.name = "json", .kind = EPG_OPTION_FLAG, .help = "one JSON document on standard output"},
-                          EPG_CLI_HELP};
-    EPG_CLEANUP(epg_options_free) epg_options options = {.table = table, .count = EPG_COUNT(table)};
     EPG_CLEANUP(epg_verification_free) epg_verification verification = {0};
     EPG_AUTO_BUFFER out = {0};
-    bool done = false;
-    EPG_TRY(epg_cli_parse(&options, argc, argv, usage, examples, &done, err));
-    if (done) {
-        return EPG_OK;
+    if (epg_verify(options->operands[0], &verification, err) != EPG_OK) {
+        return err->code == EPG_ERR_USAGE ? EPG_ERR_USAGE : epg_fail_within(err, "%s", options->operands[0]);
     }
-    if (options.operand_count != 1 || options.rest_count > 0) {
-        return epg_fail(err, EPG_ERR_USAGE, "name one Run: evopolicygym verify RUN");
-    }
-    if (epg_verify(options.operands[0], &verification, err) != EPG_OK) {
-        return err->code == EPG_ERR_USAGE ? EPG_ERR_USAGE : epg_fail_within(err, "%s", options.operands[0]);
-    }
-    if (table[0].given) {
-        put_json(options.operands[0], &verification, &out);
+    if (epg_option_given(options, "json")) {
+        put_json(options->operands[0], &verification, &out);
     } else {
-        put_text(options.operands[0], &verification, &out);
+        put_text(options->operands[0], &verification, &out);
     }
     *negative = verification.findings.count > 0;
     return epg_cli_print(&out, err);
 }
+
+static const epg_option table[] = {
+    EPG_CLI_JSON,
+    EPG_OPTIONS_END,
+};
+
+const epg_command epg_cmd_verify = {
+    .name = "verify",
+    .summary = "check a Run's record for what was changed after the fact",
+    .usage = usage,
+    .examples = examples,
+    .wanted = "name one Run: evopolicygym verify RUN",
+    .options = {table},
+    .least = 1,
+    .most = 1,
+    .run = run_verify,
+};

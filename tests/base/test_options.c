@@ -4,19 +4,18 @@
 #include "base/text.h"
 #include "support/support.h"
 
-static epg_option table[4];
 static epg_options options;
 
 static void set_up(void)
 {
-    const epg_option fresh[4] = {
+    static const epg_option table[] = {
         {.name = "episodes", .short_name = 'n', .kind = EPG_OPTION_VALUE, .value_name = "N", .help = "how many"},
         {.name = "json", .kind = EPG_OPTION_FLAG, .help = "one document"},
         {.name = "skill", .kind = EPG_OPTION_LIST, .value_name = "DIR", .help = "a skill\nmay be repeated"},
         {.name = "timeout", .kind = EPG_OPTION_VALUE, .value_name = "S", .help = "seconds"},
+        EPG_OPTIONS_END,
     };
-    memcpy(table, fresh, sizeof table);
-    options = (epg_options){.table = table, .count = 4};
+    epg_options_add(&options, table);
 }
 
 static void tear_down(void)
@@ -34,10 +33,12 @@ START_TEST(values_flags_lists_operands_and_the_rest_are_told_apart)
     epg_error err;
     const char *argv[] = {"DIR", "--episodes=5", "--json", "--skill", "a", "--skill=b", "-", "--", "cmd", "--json"};
     epg_assert_ok(parse(&err, 10, argv), &err);
-    ck_assert_str_eq(epg_option_find(&options, "episodes")->value, "5");
-    ck_assert(epg_option_find(&options, "json")->given);
-    ck_assert_uint_eq(table[2].value_count, 2);
-    ck_assert_str_eq(table[2].values[1], "b");
+    ck_assert_str_eq(epg_option_text(&options, "episodes"), "5");
+    ck_assert(epg_option_given(&options, "json"));
+    ck_assert(!epg_option_given(&options, "timeout"));
+    ck_assert_ptr_null(epg_option_text(&options, "timeout"));
+    ck_assert_uint_eq(epg_option_find(&options, "skill")->value_count, 2);
+    ck_assert_str_eq(epg_option_find(&options, "skill")->values[1], "b");
     ck_assert_uint_eq(options.operand_count, 2);
     ck_assert_str_eq(options.operands[1], "-");
     ck_assert_uint_eq(options.rest_count, 2);
@@ -76,6 +77,23 @@ START_TEST(mistakes_are_told_in_one_line_that_says_what_to_do)
 }
 END_TEST
 
+START_TEST(tables_add_up_and_keep_no_result)
+{
+    static const epg_option first[] = {{.name = "skill", .kind = EPG_OPTION_LIST}, EPG_OPTIONS_END};
+    static const epg_option second[] = {{.name = "json", .kind = EPG_OPTION_FLAG}, EPG_OPTIONS_END};
+    static const char *const argv[] = {"--skill=a", "--json"};
+    for (int i = 0; i < 2; i++) {
+        EPG_CLEANUP(epg_options_free) epg_options both = {0};
+        epg_error err;
+        epg_options_add(&both, first);
+        epg_options_add(&both, second);
+        epg_assert_ok(epg_options_parse(&both, 2, (char *const *)(uintptr_t)argv, &err), &err);
+        ck_assert_uint_eq(epg_option_find(&both, "skill")->value_count, 1);
+        ck_assert(epg_option_given(&both, "json"));
+    }
+}
+END_TEST
+
 START_TEST(numbers_out_of_range_are_refused)
 {
     epg_error err;
@@ -93,7 +111,7 @@ END_TEST
 
 START_TEST(help_stands_under_headings_within_eighty_columns)
 {
-    epg_option rows[] = {
+    static const epg_option table[] = {
         {.name = "model",
          .short_name = 'm',
          .kind = EPG_OPTION_VALUE,
@@ -107,8 +125,10 @@ START_TEST(help_stands_under_headings_within_eighty_columns)
          .help = "a long text that has to go on in another line because it does not fit into the first one"},
         {.name = "an-option-with-a-long-name", .kind = EPG_OPTION_FLAG, .help = "stands alone"},
         {.name = "effort", .kind = EPG_OPTION_FLAG, .help = "how hard", .group = "Agent"},
+        EPG_OPTIONS_END,
     };
-    const epg_options grouped = {.table = rows, .count = EPG_COUNT(rows)};
+    EPG_CLEANUP(epg_options_free) epg_options grouped = {0};
+    epg_options_add(&grouped, table);
     EPG_AUTO_BUFFER out = {0};
     epg_options_help(&grouped, &out);
     ck_assert_str_eq(epg_buffer_cstr(&out),
@@ -135,6 +155,7 @@ static Suite *options_suite(void)
     tcase_add_test(tests, values_flags_lists_operands_and_the_rest_are_told_apart);
     tcase_add_test(tests, a_short_option_takes_its_value_joined_or_next);
     tcase_add_loop_test(tests, mistakes_are_told_in_one_line_that_says_what_to_do, 0, 6);
+    tcase_add_test(tests, tables_add_up_and_keep_no_result);
     tcase_add_test(tests, numbers_out_of_range_are_refused);
     tcase_add_test(tests, help_stands_under_headings_within_eighty_columns);
     suite_add_tcase(suite, tests);

@@ -117,6 +117,10 @@ wrong 'say what to do' program
 wrong 'does not exist' program digest nope
 wrong 'no policy.py' program digest empty
 wrong 'takes no operand' doctor x
+wrong 'takes no operand' doctor -- x
+wrong 'takes no operand' benchmark list -- x
+wrong 'needs one Benchmark' benchmark show cartpole -- x
+wrong 'say what to do' agent list -- x
 for command in log show diff compare report checkout export replay; do
     timeout 60 "$host" "$command" nope >"$work/out" 2>"$work/err" </dev/null
     check "$command of nothing: 2" [ $? -eq 2 ]

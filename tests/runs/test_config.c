@@ -197,9 +197,8 @@ END_TEST
 /* Parses flags and lays them over `config`. */
 static epg_code give_flags(epg_config *config, int argc, const char *const argv[], epg_error *err)
 {
-    epg_option table[32];
-    memcpy(table, epg_config_options, epg_config_option_count * sizeof *table);
-    epg_options options EPG_CLEANUP(epg_options_free) = {.table = table, .count = epg_config_option_count};
+    epg_options options EPG_CLEANUP(epg_options_free) = {0};
+    epg_options_add(&options, epg_config_options);
     EPG_TRY(epg_options_parse(&options, argc, (char *const *)(uintptr_t)argv, err));
     return epg_config_from_options(config, &options, err);
 }
