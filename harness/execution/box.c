@@ -12,12 +12,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/text.h"
+#include "system/socket.h"
 
 void epg_words_take(epg_words *words, char *text)
 {
@@ -313,16 +313,11 @@ static epg_code add_text(epg_box *box, const void *text, size_t size, int to, ep
 
 static epg_code add_channel(epg_box *box, epg_error *err)
 {
-    int ends[2];
-    int on = 1;
-    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
+    int theirs = -1;
+    if (epg_socket_pair(&box->ready, &theirs) != 0) {
         return epg_fail_errno(err, errno, "can't make a socket for a sandbox");
     }
-    box->ready = ends[0];
-    epg_box_add_fd(box, ends[1], EPG_FD_READY);
-    if (setsockopt(ends[0], SOL_SOCKET, SO_PASSCRED, &on, sizeof on) != 0) {
-        return epg_fail_errno(err, errno, "can't make a socket for a sandbox");
-    }
+    epg_box_add_fd(box, theirs, EPG_FD_READY);
     box->messages = memfd_create("sandbox-messages", MFD_CLOEXEC);
     if (box->messages < 0) {
         return epg_fail_errno(err, errno, "can't make a file for a sandbox");
@@ -406,26 +401,6 @@ static char *last_message(const epg_box *box)
     return epg_printable(start, (size_t)(text + got - start));
 }
 
-/* One packet, and who sent it. */
-static ssize_t receive(int fd, char *text, size_t size, pid_t *pid)
-{
-    union {
-        struct cmsghdr head;
-        char space[CMSG_SPACE(sizeof(struct ucred))];
-    } control = {.space = {0}};
-    struct iovec data = {text, size};
-    struct msghdr message = {
-        .msg_iov = &data, .msg_iovlen = 1, .msg_control = control.space, .msg_controllen = sizeof control.space};
-    ssize_t got = recvmsg(fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-    const struct cmsghdr *head = got > 0 ? CMSG_FIRSTHDR(&message) : NULL;
-    if (head != NULL && head->cmsg_type == SCM_CREDENTIALS) {
-        struct ucred who;
-        memcpy(&who, CMSG_DATA(head), sizeof who);
-        *pid = who.pid;
-    }
-    return got;
-}
-
 epg_code epg_box_await(epg_box *box, int64_t deadline, epg_error *err)
 {
     /* Our copies of what the other side holds, so that its end can be seen. */
@@ -443,7 +418,7 @@ epg_code epg_box_await(epg_box *box, int64_t deadline, epg_error *err)
             EPG_AUTO_FREE char *last = last_message(box);
             return epg_fail(err, EPG_ERR_EXECUTION, "a sandbox was not made in time (%s)", last);
         }
-        ssize_t got = count > 0 ? receive(box->ready, text, sizeof text - 1, &box->pid) : -1;
+        ssize_t got = count > 0 ? epg_socket_receive(box->ready, text, sizeof text - 1, &box->pid) : -1;
         if (got > 0 && strncmp(text, EPG_READY, strlen(EPG_READY)) == 0) {
             continue;
         }

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -16,6 +15,7 @@
 #include "execution/box.h"
 #include "execution/launcher.h"
 #include "execution/sandbox.h"
+#include "system/socket.h"
 #include "system/tree.h"
 
 enum { PROBE_SECONDS = 60 };
@@ -139,25 +139,6 @@ static void look_from_outside(epg_probe *probe, pid_t pid)
     (void)add(probe, "seen_from_outside", code == EPG_OK, wrong.text);
 }
 
-static ssize_t receive(int fd, char *text, size_t size, pid_t *pid)
-{
-    union {
-        struct cmsghdr head;
-        char space[CMSG_SPACE(sizeof(struct ucred))];
-    } control = {.space = {0}};
-    struct iovec data = {text, size};
-    struct msghdr message = {
-        .msg_iov = &data, .msg_iovlen = 1, .msg_control = control.space, .msg_controllen = sizeof control.space};
-    ssize_t got = recvmsg(fd, &message, MSG_CMSG_CLOEXEC);
-    const struct cmsghdr *head = got > 0 ? CMSG_FIRSTHDR(&message) : NULL;
-    if (head != NULL && head->cmsg_type == SCM_CREDENTIALS) {
-        struct ucred who;
-        memcpy(&who, CMSG_DATA(head), sizeof who);
-        *pid = who.pid;
-    }
-    return got;
-}
-
 static epg_code hear(epg_probe *probe, int channel, int printed, epg_error *err)
 {
     int64_t deadline = epg_deadline_after_seconds(PROBE_SECONDS);
@@ -166,7 +147,7 @@ static epg_code hear(epg_probe *probe, int channel, int printed, epg_error *err)
         pid_t pid = 0;
         struct pollfd ready = {.fd = channel, .events = POLLIN};
         int count = poll(&ready, 1, epg_poll_timeout_ms(deadline));
-        ssize_t got = count > 0 ? receive(channel, text, sizeof text - 1, &pid) : -1;
+        ssize_t got = count > 0 ? epg_socket_receive(channel, text, sizeof text - 1, &pid) : -1;
         if (got > 0) {
             text[got] = '\0';
             if (strcmp(text, "end") == 0) {
@@ -239,17 +220,14 @@ epg_code epg_containment_probe(const epg_execution *execution, bool forked, epg_
     EPG_AUTO_FREE char *host_path = NULL;
     EPG_AUTO_CLOSE int directory = -1;
     EPG_AUTO_CLOSE int channel = -1;
-    int ends[2];
-    int on = 1;
+    int theirs = -1;
     epg_probe probe = {.forked = forked};
     EPG_TRY(epg_tree_temporary("epg-probe-", &host_path, &directory, err));
     epg_code code = EPG_OK;
-    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
+    if (epg_socket_pair(&channel, &theirs) != 0) {
         code = epg_fail_errno(err, errno, "can't make a socket for the probe");
     } else {
-        channel = ends[0];
-        (void)setsockopt(channel, SOL_SOCKET, SO_PASSCRED, &on, sizeof on);
-        code = run(execution, forked, host_path, channel, ends[1], &probe, err);
+        code = run(execution, forked, host_path, channel, theirs, &probe, err);
     }
     (void)epg_tree_remove(AT_FDCWD, host_path, 0, NULL);
     if (code == EPG_OK) {

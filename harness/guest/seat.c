@@ -10,13 +10,13 @@
 #include <string.h>
 #include <sys/pidfd.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "guest/internal.h"
 #include "system/children.h"
+#include "system/socket.h"
 
 enum { PREPARE_SECONDS = 60, REAP_SECONDS = 10, END_SECONDS = 10 };
 
@@ -50,20 +50,17 @@ static epg_code make_pipes(epg_seat *seat, int theirs[EPG_SEAT_FDS], epg_error *
     int to_them[2] = {-1, -1};
     int from_them[2] = {-1, -1};
     int output[2] = {-1, -1};
-    int ready[2] = {-1, -1};
-    int on = 1;
+    int ready = -1;
     bool made = pipe2(to_them, O_CLOEXEC) == 0 && pipe2(from_them, O_CLOEXEC) == 0 && pipe2(output, O_CLOEXEC) == 0 &&
-                socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ready) == 0 &&
-                setsockopt(ready[0], SOL_SOCKET, SO_PASSCRED, &on, sizeof on) == 0;
+                epg_socket_pair(&seat->ready, &ready) == 0;
     int error = errno;
     theirs[0] = to_them[0];
     theirs[1] = from_them[1];
     theirs[2] = output[1];
-    theirs[3] = ready[1];
+    theirs[3] = ready;
     seat->send = to_them[1];
     seat->receive = from_them[0];
     seat->output = output[0];
-    seat->ready = ready[0];
     return made ? EPG_OK : epg_fail_errno(err, error, "can't make the pipes of a Policy process");
 }
 
@@ -124,23 +121,9 @@ static epg_code take_answer(epg_guest *guest, int cancel, epg_error *err)
 static pid_t hear_ready(int fd)
 {
     char byte = 0;
-    union {
-        struct cmsghdr head; /* for its alignment */
-        char space[CMSG_SPACE(sizeof(struct ucred))];
-    } control = {.space = {0}};
-    struct iovec data = {&byte, 1};
-    struct msghdr message = {
-        .msg_iov = &data, .msg_iovlen = 1, .msg_control = control.space, .msg_controllen = sizeof control.space};
-    ssize_t got = recvmsg(fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-    const struct cmsghdr *head = got > 0 ? CMSG_FIRSTHDR(&message) : NULL;
-    if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
-        return -1;
-    }
-    struct ucred who = {.pid = 0};
-    if (head != NULL && head->cmsg_type == SCM_CREDENTIALS) {
-        memcpy(&who, CMSG_DATA(head), sizeof who);
-    }
-    return who.pid;
+    pid_t who = 0;
+    ssize_t got = epg_socket_receive(fd, &byte, sizeof byte, &who);
+    return got < 0 && (errno == EAGAIN || errno == EINTR) ? -1 : who;
 }
 
 /* Waits until the forked process is confined and itself says so. It is not reaped before we ask for that, so its number

@@ -219,3 +219,39 @@ epg_code epg_socket_connect(const char *path, int64_t deadline, int *fd, epg_err
     *fd = epg_take_fd(&opened);
     return EPG_OK;
 }
+
+int epg_socket_pair(int *ours, int *theirs)
+{
+    int ends[2] = {-1, -1};
+    int on = 1;
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
+        return -1;
+    }
+    if (setsockopt(ends[0], SOL_SOCKET, SO_PASSCRED, &on, sizeof on) != 0) {
+        epg_close_cleanup(&ends[0]);
+        epg_close_cleanup(&ends[1]);
+        return -1;
+    }
+    *ours = ends[0];
+    *theirs = ends[1];
+    return 0;
+}
+
+ssize_t epg_socket_receive(int ours, void *packet, size_t size, pid_t *sender)
+{
+    union {
+        struct cmsghdr head; /* for its alignment */
+        char space[CMSG_SPACE(sizeof(struct ucred))];
+    } control = {.space = {0}};
+    struct iovec data = {packet, size};
+    struct msghdr message = {
+        .msg_iov = &data, .msg_iovlen = 1, .msg_control = control.space, .msg_controllen = sizeof control.space};
+    ssize_t got = recvmsg(ours, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    const struct cmsghdr *head = got > 0 ? CMSG_FIRSTHDR(&message) : NULL;
+    if (head != NULL && head->cmsg_level == SOL_SOCKET && head->cmsg_type == SCM_CREDENTIALS) {
+        struct ucred who;
+        memcpy(&who, CMSG_DATA(head), sizeof who);
+        *sender = who.pid;
+    }
+    return got;
+}

@@ -1,26 +1,11 @@
 #!/usr/bin/env bash
 # `replay`: the same Episodes again, told apart where they differ, and fresh Episodes for a whole history.
-. "$(dirname -- "$0")/lib.sh"
-host="$EPG_BIN/evopolicygym"
+. "$(dirname -- "$0")/replay.sh"
 pole() { # NAME PROGRAM SCRIPT: a CartPole Run in $run
     run="$work/$1"
     "$host" run "$run" -b cartpole -p "$2" --execution process --allow-unsafe-process --progress plain \
         --episode-budget 12 --validation-episodes 3 --max-candidates 2 --assessment-episodes 4 -- bash -c "$3" \
         >"$work/$1.out" 2>&1
-}
-replay() { # ARGUMENTS...: $code, $work/out, $work/err
-    "$host" replay "$@" >"$work/out" 2>"$work/err"
-    code=$?
-}
-told() { # EXPRESSION over `document` and `all` (its evaluations)
-    python3 - "$work/out" "$1" <<'P'
-import json, sys
-document = json.load(open(sys.argv[1]))
-all = document["evaluations"]
-if not eval(sys.argv[2]):
-    print("not so:", sys.argv[2], json.dumps(document, indent=1))
-    sys.exit(1)
-P
 }
 
 # Nothing has changed: every Episode is equal, in training, Validation and Assessment.

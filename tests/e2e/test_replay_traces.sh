@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
 # Whole traces (`run --record-traces full`): what they hold, their budget, and what a replay tells by them; and a replay
 # that was cut off goes on (`replay --state`).
-. "$(dirname -- "$0")/lib.sh"
-host="$EPG_BIN/evopolicygym"
+. "$(dirname -- "$0")/replay.sh"
 pole() { # NAME OPTIONS... -- SCRIPT: a CartPole Run of the Program in $work/moody in $run
     run="$work/$1"
     local name=$1 options=()
@@ -14,21 +13,6 @@ pole() { # NAME OPTIONS... -- SCRIPT: a CartPole Run of the Program in $work/moo
     "$host" run "$run" -b cartpole -p "$work/moody" --execution process --allow-unsafe-process --progress plain \
         --episode-budget 12 --validation-episodes 3 --max-candidates 2 --assessment-episodes 4 "${options[@]}" -- \
         bash -c "$2" >"$work/$name.out" 2>&1
-}
-replay() { # ARGUMENTS...: $code, $work/out, $work/err
-    "$host" replay "$@" >"$work/out" 2>"$work/err"
-    code=$?
-}
-told() { # EXPRESSION over `document` and `all` (its evaluations)
-    python3 - "$work/out" "$1" <<'P'
-import json, sys
-document = json.load(open(sys.argv[1]))
-all = document["evaluations"]
-differences = [e.get("first_difference") for e in all]
-if not eval(sys.argv[2]):
-    print("not so:", sys.argv[2], json.dumps(document, indent=1))
-    sys.exit(1)
-P
 }
 # A Policy that counts how often it was made, and does otherwise once a file is there.
 mkdir "$work/moody"

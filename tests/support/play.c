@@ -39,6 +39,18 @@ epg_benchmark *epg_test_benchmark(const char *text)
     return benchmark;
 }
 
+void epg_test_benchmark_cleanup(epg_benchmark **benchmark)
+{
+    epg_benchmark_destroy(*benchmark);
+}
+
+void epg_test_environment_cleanup(epg_environment **environment)
+{
+    if (*environment != NULL) {
+        (void)(*environment)->benchmark->vtable->close(*environment, NULL);
+    }
+}
+
 static void note_end(kept_episode *one, const epg_step *step)
 {
     epg_span text;

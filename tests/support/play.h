@@ -7,6 +7,13 @@
 /* Opens a Benchmark; fails the test when it can't be. Free with epg_benchmark_destroy. */
 epg_benchmark *epg_test_benchmark(const char *text);
 
+/* For `EPG_TEST_AUTO_BENCHMARK *benchmark = NULL;`, which is destroyed at the end of its scope; an Environment is
+ * closed, and declared after its Benchmark. */
+void epg_test_benchmark_cleanup(epg_benchmark **benchmark);
+void epg_test_environment_cleanup(epg_environment **environment);
+#define EPG_TEST_AUTO_BENCHMARK EPG_CLEANUP(epg_test_benchmark_cleanup) epg_benchmark
+#define EPG_TEST_AUTO_ENVIRONMENT EPG_CLEANUP(epg_test_environment_cleanup) epg_environment
+
 /* Writes the Action for an observation, or returns a failure, which ends the Episode as a failing Policy would. */
 typedef epg_policy_failure epg_test_policy(void *context, epg_span observation, uint64_t step, epg_buffer *action);
 

@@ -7,24 +7,9 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "support/home.h"
 #include "support/support.h"
 #include "system/files.h"
-
-static char *home_path;
-static int home = -1;
-
-static void set_up(void)
-{
-    home_path = epg_test_directory();
-    home = open(home_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    ck_assert_int_ge(home, 0);
-}
-
-static void tear_down(void)
-{
-    (void)close(home);
-    epg_test_directory_free(home_path);
-}
 
 static mode_t mode_of(const char *name)
 {
@@ -231,7 +216,7 @@ static Suite *files_suite(void)
 {
     Suite *suite = suite_create("system files");
     TCase *tests = tcase_create("files");
-    tcase_add_checked_fixture(tests, set_up, tear_down);
+    tcase_add_checked_fixture(tests, home_set_up, home_tear_down);
     tcase_set_timeout(tests, 120);
     tcase_add_test(tests, an_atomic_write_makes_and_replaces_with_the_mode_in_full);
     tcase_add_test(tests, an_atomic_write_replaces_a_link_and_not_what_it_points_to);

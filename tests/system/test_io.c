@@ -12,6 +12,7 @@
 #include "base/json.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "support/home.h"
 #include "support/processes.h"
 #include "support/support.h"
 #include "system/files.h"
@@ -20,22 +21,6 @@
 /* The steps of `epg-test-host io DIRECTORY`, each one point. */
 enum { MKDIR = 1, OPEN, WRITE, CHMOD, FSYNC, RENAME, SYNC_DIRECTORY, STEPS = SYNC_DIRECTORY };
 static const char content[] = "0123456789abcdef";
-
-static char *home_path;
-static int home = -1;
-
-static void set_up(void)
-{
-    home_path = epg_test_directory();
-    home = open(home_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    ck_assert_int_ge(home, 0);
-}
-
-static void tear_down(void)
-{
-    (void)close(home);
-    epg_test_directory_free(home_path);
-}
 
 /* Runs the steps with EPG_IO_FAULT; `line` (may be NULL) gets what they print. */
 static epg_exit play(const char *fault, char *line, size_t size)
@@ -373,7 +358,7 @@ static Suite *io_suite(void)
 {
     Suite *suite = suite_create("system io");
     TCase *tests = tcase_create("io");
-    tcase_add_checked_fixture(tests, set_up, tear_down);
+    tcase_add_checked_fixture(tests, home_set_up, home_tear_down);
     tcase_set_timeout(tests, 120);
     tcase_add_test(tests, without_a_fault_all_points_are_passed);
     tcase_add_loop_test(tests, a_kill_at_a_point_happens_before_its_call, 1, STEPS + 1);

@@ -252,6 +252,35 @@ START_TEST(hosts_that_begin_together_leave_each_others_sockets_alone)
 }
 END_TEST
 
+START_TEST(a_packet_tells_who_sent_it)
+{
+    int ours = -1;
+    int theirs = -1;
+    pid_t sender = -1;
+    char packet[8] = "";
+    size_t before = epg_test_open_descriptors();
+    ck_assert_int_eq(epg_socket_pair(&ours, &theirs), 0);
+    ck_assert(fcntl(ours, F_GETFD) & fcntl(theirs, F_GETFD) & FD_CLOEXEC);
+    ck_assert_int_eq(epg_socket_receive(ours, packet, sizeof packet, &sender), -1);
+    ck_assert_int_eq(errno, EAGAIN);
+    ck_assert_int_eq(sender, -1);
+    pid_t child = fork();
+    if (child == 0) {
+        _exit(send(theirs, "here", 4, 0) == 4 ? 0 : 1);
+    }
+    int status = 0;
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert_int_eq(status, 0);
+    ck_assert_int_eq(epg_socket_receive(ours, packet, sizeof packet, &sender), 4);
+    ck_assert_str_eq(packet, "here");
+    ck_assert_int_eq(sender, child);
+    (void)close(theirs);
+    ck_assert_int_eq(epg_socket_receive(ours, packet, sizeof packet, &sender), 0);
+    (void)close(ours);
+    ck_assert_uint_eq(epg_test_open_descriptors(), before);
+}
+END_TEST
+
 static Suite *socket_suite(void)
 {
     Suite *suite = suite_create("system socket");
@@ -265,6 +294,7 @@ static Suite *socket_suite(void)
     tcase_add_loop_test(tests, a_runtime_directory_of_no_use_is_passed_over, 0, 4);
     tcase_add_test(tests, a_socket_that_is_not_there_is_told_at_once);
     tcase_add_test(tests, a_full_queue_ends_at_the_deadline);
+    tcase_add_test(tests, a_packet_tells_who_sent_it);
     suite_add_tcase(suite, tests);
     return suite;
 }

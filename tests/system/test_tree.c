@@ -10,26 +10,11 @@
 
 #include "base/buffer.h"
 #include "base/memory.h"
+#include "support/home.h"
 #include "support/support.h"
 #include "system/tree.h"
 
 enum { NOBODY = 65534 };
-
-static char *home_path;
-static int home = -1;
-
-static void set_up(void)
-{
-    home_path = epg_test_directory();
-    home = open(home_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    ck_assert_int_ge(home, 0);
-}
-
-static void tear_down(void)
-{
-    (void)close(home);
-    epg_test_directory_free(home_path);
-}
 
 typedef struct visit_log {
     epg_buffer text;
@@ -318,7 +303,7 @@ static Suite *tree_suite(void)
 {
     Suite *suite = suite_create("system tree");
     TCase *tests = tcase_create("tree");
-    tcase_add_checked_fixture(tests, set_up, tear_down);
+    tcase_add_checked_fixture(tests, home_set_up, home_tear_down);
     tcase_set_timeout(tests, 120);
     tcase_add_test(tests, a_walk_goes_in_byte_order_and_follows_no_link);
     tcase_add_test(tests, a_visitor_can_skip_and_stop);

@@ -10,6 +10,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "benchmark/benchmark.h"
+#include "support/play.h"
 #include "vectors/vectors.h"
 
 /* Whose observations come from sin and cos: `at_reset` already, or only from the first step on. */
@@ -23,20 +24,6 @@ static bool is_approximate(const char *family, bool at_reset)
 
 /* A float may differ by this part of max(1, its size). Ends, ints and texts may not differ at all. */
 static const double TOLERANCE = 4e-6;
-
-static void destroy_benchmark(epg_benchmark **benchmark)
-{
-    epg_benchmark_destroy(*benchmark);
-}
-#define AUTO_BENCHMARK EPG_CLEANUP(destroy_benchmark) epg_benchmark
-
-static void close_environment(epg_environment **environment)
-{
-    if (*environment != NULL) {
-        (void)(*environment)->benchmark->vtable->close(*environment, NULL);
-    }
-}
-#define AUTO_ENVIRONMENT EPG_CLEANUP(close_environment) epg_environment
 
 /* "mountain_car" and {"map_name": "8x8"} as a user writes them: mountain-car?map_name=8x8. */
 static char *benchmark_text(const char *family, const char *parameters)
@@ -168,7 +155,7 @@ static void check_variant(const char *family, const json_t *entry, const json_t 
         return;
     }
     EPG_AUTO_FREE char *text = benchmark_text(family, parameters);
-    AUTO_BENCHMARK *benchmark = open_benchmark(text, report);
+    EPG_TEST_AUTO_BENCHMARK *benchmark = open_benchmark(text, report);
     if (benchmark == NULL) {
         return;
     }
@@ -208,7 +195,7 @@ static void check_seed(const char *family, const json_t *vector, epg_vector_repo
         epg_vector_fail(report, text, "an Episode seed without split, seed or environment_seed");
         return;
     }
-    AUTO_BENCHMARK *benchmark = open_benchmark(text, report);
+    EPG_TEST_AUTO_BENCHMARK *benchmark = open_benchmark(text, report);
     if (benchmark == NULL) {
         return;
     }
@@ -260,13 +247,13 @@ static void check_trajectory(const char *family, const json_t *vector, epg_vecto
         return;
     }
     EPG_AUTO_FREE char *text = benchmark_text(family, parameters);
-    AUTO_BENCHMARK *benchmark = open_benchmark(text, report);
+    EPG_TEST_AUTO_BENCHMARK *benchmark = open_benchmark(text, report);
     uint64_t index = (uint64_t)json_integer_value(json_object_get(vector, "index"));
     uint64_t environment_seed = 0;
     if (benchmark == NULL || !planned_seed(benchmark, split, seed, index, &environment_seed)) {
         return;
     }
-    AUTO_ENVIRONMENT *environment = open_environment(benchmark, environment_seed);
+    EPG_TEST_AUTO_ENVIRONMENT *environment = open_environment(benchmark, environment_seed);
     EPG_AUTO_BUFFER initial = {0};
     EPG_AUTO_FREE char *why = NULL;
     if (environment == NULL || benchmark->vtable->reset(environment, &initial, NULL) != EPG_OK ||
@@ -337,7 +324,7 @@ static void check_reset(epg_benchmark *benchmark, const json_t *vector, epg_vect
         epg_vector_fail(report, "reset", "without a seed");
         return;
     }
-    AUTO_ENVIRONMENT *environment = open_environment(benchmark, strtoull(seed, NULL, 10));
+    EPG_TEST_AUTO_ENVIRONMENT *environment = open_environment(benchmark, strtoull(seed, NULL, 10));
     EPG_AUTO_BUFFER observation = {0};
     bool ok = environment != NULL && benchmark->vtable->reset(environment, &observation, NULL) == EPG_OK &&
               floats_near(epg_buffer_span(&observation), json_object_get(vector, "observation"), 0.0);
@@ -346,7 +333,7 @@ static void check_reset(epg_benchmark *benchmark, const json_t *vector, epg_vect
 
 static void check_alternating(epg_benchmark *benchmark, const json_t *steps, epg_vector_report *report)
 {
-    AUTO_ENVIRONMENT *environment = open_environment(benchmark, 42);
+    EPG_TEST_AUTO_ENVIRONMENT *environment = open_environment(benchmark, 42);
     EPG_AUTO_BUFFER observation = {0};
     EPG_CLEANUP(epg_step_free) epg_step step = {0};
     if (environment == NULL || benchmark->vtable->reset(environment, &observation, NULL) != EPG_OK) {
@@ -369,7 +356,7 @@ static void check_alternating(epg_benchmark *benchmark, const json_t *steps, epg
 
 void epg_vectors_cartpole(const json_t *document, epg_vector_report *report)
 {
-    AUTO_BENCHMARK *benchmark = open_benchmark("cartpole", report);
+    EPG_TEST_AUTO_BENCHMARK *benchmark = open_benchmark("cartpole", report);
     if (benchmark == NULL) {
         return;
     }

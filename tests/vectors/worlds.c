@@ -11,24 +11,11 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "benchmark/benchmark.h"
+#include "support/play.h"
 #include "vectors/vectors.h"
 
 /* A float may differ by this part of max(1, its size). */
 static const double TOLERANCE = 1e-6;
-
-static void destroy_benchmark(epg_benchmark **benchmark)
-{
-    epg_benchmark_destroy(*benchmark);
-}
-#define AUTO_BENCHMARK EPG_CLEANUP(destroy_benchmark) epg_benchmark
-
-static void close_environment(epg_environment **environment)
-{
-    if (*environment != NULL) {
-        (void)(*environment)->benchmark->vtable->close(*environment, NULL);
-    }
-}
-#define AUTO_ENVIRONMENT EPG_CLEANUP(close_environment) epg_environment
 
 /* --- Policies, the same as in worlds.py --- */
 
@@ -185,7 +172,7 @@ static bool play(epg_benchmark *benchmark, const epg_episode_spec *episode, cons
                  void *context, char **why)
 {
     static const epg_step none = {.reward = 0.0};
-    AUTO_ENVIRONMENT *environment = NULL;
+    EPG_TEST_AUTO_ENVIRONMENT *environment = NULL;
     EPG_AUTO_BUFFER observation = {0};
     EPG_AUTO_BUFFER action = {0};
     EPG_CLEANUP(epg_step_free) epg_step step = {0};
@@ -369,7 +356,7 @@ static void check_group(const json_t *group, epg_vector_report *report)
     const char *text = json_string_value(json_object_get(group, "benchmark"));
     player self = {.policy = json_string_value(json_object_get(group, "policy"))};
     epg_error err = {.text = "a group without a benchmark that is known, or without a policy"};
-    AUTO_BENCHMARK *benchmark = NULL;
+    EPG_TEST_AUTO_BENCHMARK *benchmark = NULL;
     if (text == NULL || self.policy == NULL || !describe_player(text, &self) ||
         epg_benchmark_open(text, &(epg_benchmark_options){0}, &benchmark, &err) != EPG_OK) {
         epg_vector_fail(report, text != NULL ? text : "(unnamed)", "%s", err.text);
