@@ -149,12 +149,11 @@ class Values(unittest.TestCase):
         artifact = Artifact(name="a/b.txt", media_type="text/plain", content=b"x")
         self.assertEqual((artifact.retention, artifact.data), ("permanent", b"x"))
         self.assertEqual(Artifact("a/b.txt", "text/plain", data=b"x"), artifact)
-        with self.assertRaises(TypeError):
-            Artifact("a", "text/plain", b"x", data=b"x")
-        with self.assertRaises(TypeError):
-            Artifact("a", "text/plain")
-        with self.assertRaises(TypeError):
-            Artifact("a", "text/plain", b"x", other=b"x")
+        self.assertEqual(Artifact(path="a/b.txt", mime_type="text/plain", bytes=b"x"), artifact)
+        for arguments, named in ((("a", "text/plain", b"x"), {"data": b"x"}), (("a", "text/plain"), {}), ((), {}),
+                                 (("a", "text/plain", b"x"), {"other": b"x"}), (("a",), {"path": "a", "content": b""})):
+            with self.assertRaisesRegex(TypeError, "Artifact (needs its|takes name)"):
+                Artifact(*arguments, **named)
         self.assertEqual(Feedback(1, {"a": 1}, [artifact]).artifacts, (artifact,))
         right = {"name": "a", "media_type": "text/plain", "content": b""}
         wrong = lambda **changes: Artifact(**{**right, **changes})
@@ -304,10 +303,11 @@ class Baselines(unittest.TestCase):
 
         with tempfile.TemporaryDirectory() as directory:
             name = "package_%s" % os.path.basename(directory).replace("-", "_").lower()
-            for path in ("__init__.py", *layout):
+            files = dict(layout) if isinstance(layout, dict) else {path: path for path in layout}
+            for path, text in {**files, "__init__.py": source}.items():
                 full = Path(directory, name, path)
                 full.parent.mkdir(parents=True, exist_ok=True)
-                full.write_text(source if path == "__init__.py" else path)
+                full.write_text(text)
             sys.path.insert(0, directory)
             try:
                 return find(object(), name).files["policy.py"].decode()
@@ -322,6 +322,14 @@ class Baselines(unittest.TestCase):
                          "y/policy.py")
         self.assertEqual(self.find(["a/b/c/policy.py", "tests/policy.py"]), "a/b/c/policy.py")
         self.assertEqual(self.find([], "def make_baseline(): return {'policy.py': 'made'}"), "made")
+        told = "from evopolicygym import Program\ndef p(of=1) -> %s: return Program({'policy.py': b'told'})"
+        self.assertEqual(self.find([], told % "Program"), "told")
+        self.assertEqual(self.find([], told % "'evopolicygym.Program'"), "told")
+        policy = "def make_policy(context): ..."
+        for name in ("baseline.py", "policy.py"):
+            self.assertEqual(self.find({name: policy}), policy)
+        with self.assertRaisesRegex(LookupError, "several Programs.*: .*/a, .*/b$"):
+            self.find(["a/policy.py", "b/policy.py"])
         for layout, source in ((["a/policy.py", "b/policy.py"], ""), ([], "def baseline(needed): 1/0")):
             with self.assertRaises(LookupError):
                 self.find(layout, source)

@@ -462,9 +462,13 @@ class Runner:
         )
 
     def baseline(self, body):
-        from evopolicygym._baseline import find
+        from evopolicygym._baseline import NoBaseline, find
 
-        for path, content in find(self.ready(), self.source[0]).files.items():
+        try:
+            found = find(self.ready(), self.source[0])
+        except NoBaseline as error:
+            raise Mistake(error) from None
+        for path, content in found.files.items():
             self.channel.send(b"p", trusted_bytes({"content": content, "path": path}, path))
         self.channel.send(b"d")
 

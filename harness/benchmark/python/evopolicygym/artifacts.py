@@ -15,7 +15,11 @@ MAX_ARTIFACTS = 1024
 MAX_ARTIFACT_BYTES = 16 * 1024 * 1024
 
 _MISSING = object()
-_OTHER_NAMES = {"data", "payload", "body"}  # of an artifact's content
+_OTHER_NAMES = {  # that a package may know them by
+    "name": {"path"},
+    "media_type": {"mime_type", "content_type"},
+    "content": {"data", "payload", "body", "bytes", "contents"},
+}
 
 
 class ArtifactRetention(str):
@@ -34,6 +38,15 @@ def _checked_name(name):
     return name
 
 
+def _given(name, value, other):
+    """The one value that was given under a name or another one for the same, taken out of `other`."""
+    values = [value, *(other.pop(alias) for alias in _OTHER_NAMES[name] & other.keys())]
+    values = [value for value in values if value is not _MISSING]
+    if len(values) != 1:
+        raise TypeError("an Artifact needs its %s, once" % name)
+    return values[0]
+
+
 @dataclass(frozen=True, init=False)
 class Artifact:
     """``Artifact(name, media_type, content, retention="permanent")``; `data` is another name of `content`."""
@@ -43,13 +56,10 @@ class Artifact:
     content: bytes
     retention: str = "permanent"
 
-    def __init__(self, name, media_type, content=_MISSING, retention="permanent", **other):
-        given = [value for value in (content, *map(other.pop, _OTHER_NAMES & set(other))) if value is not _MISSING]
+    def __init__(self, name=_MISSING, media_type=_MISSING, content=_MISSING, retention="permanent", **other):
+        name, media_type, content = map(_given, _OTHER_NAMES, (name, media_type, content), (other, other, other))
         if other:
-            raise TypeError("Artifact has no %s" % ", ".join(other))
-        if len(given) != 1:
-            raise TypeError("Artifact needs its content, once")
-        (content,) = given
+            raise TypeError("an Artifact takes name, media_type, content and retention, not %s" % ", ".join(other))
         if not isinstance(content, bytes):
             raise TypeError("Artifact.content must be bytes, not %s" % type(content).__name__)
         if len(content) > MAX_ARTIFACT_BYTES:

@@ -72,7 +72,7 @@ class _Wired:
     """Is encoded where it is checked; the bytes are kept beside the fields. What was made in another way, a subclass with
     an __init__ of its own or a Step out of a record, is checked and encoded when its bytes are asked for."""
 
-    __slots__ = ("_wire", "__dict__", "__weakref__")
+    __slots__ = ("_wire",)  # and a __dict__, which each of them has
 
     def __getattr__(self, name):
         if name != "_wire":
