@@ -97,18 +97,26 @@ static epg_code spawn(epg_pool *pool, epg_pool_worker *worker, epg_error *err)
     EPG_AUTO_FREE char *scratch = make_scratch();
     EPG_AUTO_FREE char *variable = epg_format("EPG_SCRATCH=%s", scratch != NULL ? scratch : "");
     EPG_AUTO_FREE const char **environment = worker_environment(variable);
-    epg_fd_map fds[] = {{input[0], STDIN_FILENO}, {output[1], STDOUT_FILENO}, {STDERR_FILENO, STDERR_FILENO}};
+    epg_fd_map fds[] = {{input[0], STDIN_FILENO},
+                        {output[1], STDOUT_FILENO},
+                        {STDERR_FILENO, STDERR_FILENO},
+                        {-1, EPG_RUNNING_DESCRIPTOR}};
+    worker->running = epg_running_new(&fds[3].from);
     epg_spawn how = {.argv = argv,
                      .environment = environment,
                      .working_directory = -1,
                      .fds = fds,
-                     .fd_count = EPG_COUNT(fds),
+                     .fd_count = EPG_COUNT(fds) - (worker->running == NULL ? 1 : 0),
                      .remove_after = scratch};
     epg_code code = scratch != NULL ? epg_owned_start(&how, &worker->owned, err)
                                     : epg_fail_errno(err, errno, "can't make a scratch directory");
     (void)close(input[0]);
     (void)close(output[1]);
+    if (fds[3].from >= 0) {
+        (void)close(fds[3].from);
+    }
     if (code != EPG_OK) {
+        epg_running_close(worker->running);
         (void)close(input[1]);
         (void)close(output[0]);
         if (scratch != NULL) {
@@ -158,6 +166,8 @@ void epg_pool_kill_worker(epg_pool_worker *worker)
     epg_channel_close(&worker->channel);
     epg_owned_kill(&worker->owned);
     (void)epg_owned_finish(&worker->owned, epg_deadline_after_seconds(END_LIMIT_S), NULL);
+    epg_running_close(worker->running);
+    worker->running = NULL;
     worker->state = EPG_WORKER_NONE;
 }
 
@@ -169,11 +179,12 @@ epg_code epg_pool_worker_gone(epg_pool_worker *worker, epg_error *err)
         (void)usleep(1000);
     }
     epg_exit how = worker->owned.exit;
-    if (worker->owned.exited && how.signal != 0) {
-        return epg_fail(err, EPG_ERR_EXECUTION, "a worker was ended by signal %d (%s)", how.signal,
-                        strsignal(how.signal));
-    }
-    return epg_fail(err, EPG_ERR_EXECUTION, "a worker ended unexpectedly (exit code %d)", how.code);
+    EPG_AUTO_FREE char *call = epg_running_text(worker->running);
+    EPG_AUTO_FREE char *end = worker->owned.exited && how.signal != 0
+                                  ? epg_format("was ended by signal %d (%s)", how.signal, strsignal(how.signal))
+                                  : epg_format("ended unexpectedly (exit code %d)", how.code);
+    return call != NULL ? epg_fail(err, EPG_ERR_BENCHMARK, "%s failed: the process that it runs in %s", call, end)
+                        : epg_fail(err, EPG_ERR_EXECUTION, "a worker %s", end);
 }
 
 /* One frame, blocking; a fault frame becomes the error. */

@@ -2,6 +2,7 @@
 #ifndef EPG_EVALUATION_POOL_H
 #define EPG_EVALUATION_POOL_H
 
+#include "evaluation/running.h"
 #include "evaluation/wire.h"
 #include "system/owner.h"
 
@@ -16,6 +17,7 @@ typedef enum epg_worker_state {
 typedef struct epg_pool_worker {
     epg_worker_state state;
     epg_owned owned;
+    epg_running *running;
     epg_channel channel;
     uint32_t sequence;
     char program_digest[EPG_DIGEST_TEXT]; /* of the Program it holds */
@@ -40,7 +42,7 @@ epg_code epg_pool_start_worker(epg_pool *pool, epg_pool_worker *worker, epg_erro
 epg_code epg_pool_worker_ready(epg_pool *pool, epg_pool_worker *worker, epg_span spec, epg_error *err);
 /* Ends it and all below it at once. */
 void epg_pool_kill_worker(epg_pool_worker *worker);
-/* Why a worker's channel closed: fills an EXECUTION fault with its exit. */
+/* Why a worker's channel closed: a fault with its exit, the Benchmark's when a call of it ran in the worker. */
 epg_code epg_pool_worker_gone(epg_pool_worker *worker, epg_error *err);
 epg_code epg_pool_send(epg_pool_worker *worker, uint8_t type, epg_span body, epg_error *err);
 

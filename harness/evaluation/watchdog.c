@@ -21,6 +21,7 @@ struct epg_watchdog {
     timer_t timer;
     int out;
     int64_t limit_ns;
+    epg_running *running;
     const char *_Atomic call;
     _Atomic int64_t began;
 };
@@ -40,10 +41,11 @@ static size_t put_counted(uint8_t *to, char kind, const char *text)
 }
 
 /* The canonical bytes that epg_wire_put_fault would make, with bounded texts and no allocation. */
-static size_t fault_frame(uint8_t frame[FRAME_ROOM], const char *call)
+static size_t fault_frame(uint8_t frame[FRAME_ROOM], const char *name, const char *call)
 {
-    char text[160];
-    size_t used = put((uint8_t *)text, "the Benchmark's call ");
+    char text[FRAME_ROOM - 100];
+    size_t used = put((uint8_t *)text, name[0] != '\0' ? name : "the Benchmark");
+    used += put((uint8_t *)text + used, ": ");
     size_t call_size = strnlen(call, 64);
     memcpy(text + used, call, call_size);
     used += call_size;
@@ -75,7 +77,7 @@ static void look(int signal_number, siginfo_t *info, void *unused)
     const char *call = watchdog != NULL ? atomic_load(&watchdog->call) : NULL;
     if (call != NULL && epg_monotonic_ns() - atomic_load(&watchdog->began) > watchdog->limit_ns) {
         uint8_t frame[FRAME_ROOM];
-        size_t size = fault_frame(frame, call);
+        size_t size = fault_frame(frame, epg_running_benchmark(watchdog->running), call);
         ssize_t ignored = write(watchdog->out, frame, size);
         (void)ignored;
         _exit(EXIT_FAILURE);
@@ -83,11 +85,12 @@ static void look(int signal_number, siginfo_t *info, void *unused)
     errno = saved;
 }
 
-epg_code epg_watchdog_open(int out, int64_t limit_ns, epg_watchdog **result, epg_error *err)
+epg_code epg_watchdog_open(int out, int64_t limit_ns, epg_running *running, epg_watchdog **result, epg_error *err)
 {
     epg_watchdog *watchdog = epg_alloc(sizeof *watchdog);
     watchdog->out = out;
     watchdog->limit_ns = limit_ns;
+    watchdog->running = running;
     if (limit_ns <= 0) {
         *result = watchdog;
         return EPG_OK;
@@ -125,6 +128,7 @@ int64_t epg_watchdog_begin(epg_watchdog *watchdog, const char *call)
     if (watchdog != NULL) {
         atomic_store_explicit(&watchdog->began, now, memory_order_relaxed);
         atomic_store_explicit(&watchdog->call, call, memory_order_release);
+        epg_running_enter(watchdog->running, call);
     }
     return now;
 }
@@ -133,6 +137,7 @@ int64_t epg_watchdog_end(epg_watchdog *watchdog, int64_t began)
 {
     if (watchdog != NULL) {
         atomic_store_explicit(&watchdog->call, NULL, memory_order_relaxed);
+        epg_running_enter(watchdog->running, NULL);
     }
     return epg_monotonic_ns() - began;
 }

@@ -9,12 +9,13 @@
 
 #include <stdint.h>
 
-#include "base/error.h"
+#include "evaluation/running.h"
 
 typedef struct epg_watchdog epg_watchdog;
 
-/* `out`: descriptor for the fault frame. limit_ns 0: no limit. One per process. */
-epg_code epg_watchdog_open(int out, int64_t limit_ns, epg_watchdog **result, epg_error *err);
+/* `out`: descriptor for the fault frame. limit_ns 0: no limit. `running` (borrowed, or NULL) is told of each call. One
+ * per process. */
+epg_code epg_watchdog_open(int out, int64_t limit_ns, epg_running *running, epg_watchdog **result, epg_error *err);
 void epg_watchdog_close(epg_watchdog *watchdog);
 /* `call` is a static text ("Environment.step"); NULL watchdogs are fine. Returns the time it began. */
 int64_t epg_watchdog_begin(epg_watchdog *watchdog, const char *call);

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/text.h"
 #include "evaluation/wire.h"
 #include "system/files.h"
 #include "system/io.h"
@@ -30,6 +31,7 @@ typedef struct worker {
     epg_execution execution;
     epg_program program;
     bool have_program;
+    epg_running *running;
     epg_watchdog *watchdog;
     epg_company *company;
     char *private_path; /* of this worker alone; what is in it may be shown to a sandbox's user */
@@ -70,9 +72,12 @@ static epg_code open_benchmark(worker *self, epg_error *err)
 static epg_code configure(worker *self, epg_span body, epg_error *err)
 {
     EPG_TRY(epg_wire_get_config(body, &self->config, err));
+    if (!epg_starts_with(self->config.benchmark, "python:") && !epg_starts_with(self->config.benchmark, "cmd:")) {
+        epg_running_name(self->running, self->config.benchmark); /* it runs in this process */
+    }
     /* An external Benchmark's own limit passes first and says more. */
     int64_t limit = self->config.call_limit_ns;
-    EPG_TRY(epg_watchdog_open(self->channel.out, limit + limit / 10, &self->watchdog, err));
+    EPG_TRY(epg_watchdog_open(self->channel.out, limit + limit / 10, self->running, &self->watchdog, err));
     EPG_TRY(open_benchmark(self, err));
     self->execution = (epg_execution){.profile = self->config.profile,
                                       .python = self->config.python,
@@ -332,6 +337,7 @@ static void close_worker(worker *self)
     free(self->scratch_path);
     free(self->private_path);
     epg_watchdog_close(self->watchdog);
+    epg_running_close(self->running);
     epg_company_free(self->company);
     epg_worker_config_free(&self->config);
     epg_channel_close(&self->channel);
@@ -342,7 +348,7 @@ int epg_worker_main(int argc, char **argv)
     (void)argc;
     (void)argv;
     epg_error err = {.text = ""};
-    worker self = {.private_directory = -1, .scratch = -1, .company = epg_company_new()};
+    worker self = {.private_directory = -1, .scratch = -1, .company = epg_company_new(), .running = epg_running_join()};
     (void)signal(SIGPIPE, SIG_IGN);
     (void)signal(SIGINT,
                  SIG_IGN); /* the terminal's Ctrl-C is for the coordinator, which ends us by closing our input */

@@ -1,7 +1,9 @@
-/* A Benchmark that is wrong in the way that its parameter names; "none" in no way. Built by test_check.sh; with -DABI=2
- * for another ABI, with -DHUGE_REWARDS for rewards whose sum is over a double's range, scored by the Host. */
+/* A Benchmark that is wrong in the way that its parameter names; "none" in no way, "crash-step" and the like in that
+ * call. Built by test_check.sh and test_library.sh; with -DABI=2 for another ABI, with -DHUGE_REWARDS for rewards whose
+ * sum is over a double's range, scored by the Host. */
 #include <evopolicygym/benchmark.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +22,33 @@ static bool is_wrong(const char *how)
     return strcmp(wrong, how) == 0;
 }
 
+static void trip(const char *call)
+{
+    const char *dash = strchr(wrong, '-');
+    if (dash == NULL || strcmp(dash + 1, call) != 0) {
+        return;
+    }
+    if (strncmp(wrong, "crash", 5) == 0) {
+        abort();
+    } else if (strncmp(wrong, "exit", 4) == 0) {
+        exit(0);
+    } else if (strncmp(wrong, "kill", 4) == 0) {
+        (void)kill(getpid(), SIGKILL);
+    } else if (strncmp(wrong, "hang", 4) == 0) {
+        for (;;) {
+            (void)pause();
+        }
+    } else if (strncmp(wrong, "print", 5) == 0) {
+        (void)printf("a Benchmark talks");
+        (void)fflush(stdout);
+        (void)!write(STDOUT_FILENO, "\0\0\0\5x0000", 9); /* what a frame looks like */
+    } else if (strncmp(wrong, "spawn", 5) == 0 && fork() == 0) {
+        (void)setsid();
+        (void)execlp("sleep", "sleep", "31574", (char *)NULL);
+        _exit(1);
+    }
+}
+
 static int start(const char *parameters, void **benchmark, evo_error *error)
 {
     *benchmark = NULL;
@@ -27,6 +56,7 @@ static int start(const char *parameters, void **benchmark, evo_error *error)
         return evo->fail(error, "say what is to be wrong");
     }
     strcpy(wrong, parameters);
+    trip("open");
     return is_wrong("open") ? evo->fail(error, "told to fail") : 0;
 }
 
@@ -34,6 +64,7 @@ static int spec(void *benchmark, evo_spec *out, evo_error *error)
 {
     (void)benchmark;
     (void)error;
+    trip("spec");
     out->id = is_wrong("id") ? NULL : "test/bad-library";
     out->description = "Wrong on purpose.";
     out->primary_metric = "mean_return";
@@ -47,6 +78,7 @@ static int make(void *benchmark, const evo_episode *episode, void *environment, 
 {
     (void)benchmark;
     (void)error;
+    trip("make");
     *(uint64_t *)environment = episode->environment_seed;
     episodes++;
     if (is_wrong("descriptor")) {
@@ -72,7 +104,17 @@ static void observe(const void *environment, evo_out *out)
         evo->text(out, text);
     } else if (is_wrong("number")) {
         evo->number(out, 0.0 / (double)(episodes - episodes)); /* not a number */
-    } else {
+    } else if (is_wrong("deep")) {
+        for (int level = 0; level < 40; level++) {
+            evo->list(out, 1);
+        }
+        evo->null(out);
+    } else if (is_wrong("short")) {
+        evo->list(out, 2);
+        evo->null(out);
+    } else if (is_wrong("utf8")) {
+        evo->text(out, "\xff");
+    } else if (!is_wrong("nothing")) {
         evo->integer(out, is_wrong("chance") ? episodes : 7);
     }
 }
@@ -80,6 +122,7 @@ static void observe(const void *environment, evo_out *out)
 static int reset(void *environment, evo_out *observation, evo_error *error)
 {
     (void)error;
+    trip("reset");
     observe(environment, observation);
     return 0;
 }
@@ -87,6 +130,7 @@ static int reset(void *environment, evo_out *observation, evo_error *error)
 static int step(void *environment, evo_value action, evo_step *out, evo_error *error)
 {
     int64_t number = 0;
+    trip("step");
     bool right = evo->get_integer(action, &number);
     if (!right && is_wrong("strict")) {
         return evo->fail(error, "not an int");
@@ -106,10 +150,19 @@ static int step(void *environment, evo_value action, evo_step *out, evo_error *e
     return 0;
 }
 
+static int finish(void *environment, evo_error *error)
+{
+    (void)environment;
+    (void)error;
+    trip("close");
+    return is_wrong("close") ? evo->fail(error, "told to fail") : 0;
+}
+
 static int feedback(void *benchmark, evo_records *records, evo_feedback *out, evo_error *error)
 {
     (void)benchmark;
     (void)error;
+    trip("feedback");
     evo_record record;
     evo_transition transition;
     uint64_t seed = 0;
@@ -147,6 +200,7 @@ const evo_benchmark *evopolicygym_benchmark_entry(const evo_host *host)
         .make = make,
         .reset = reset,
         .step = step,
+        .close = finish,
 #ifndef HUGE_REWARDS
         .feedback = feedback,
 #endif

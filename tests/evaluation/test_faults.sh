@@ -35,7 +35,7 @@ fault() { # AT WORD-IN-THE-MESSAGE [OPTIONS...]
     shift 2
     evaluate good "test/faults?at=$at" -n 3 -j 2 "$@"
     local code=$?
-    [ $code -eq 3 ] || [ $code -eq 4 ] || fail "at=$at: exit code $code, not a trusted fault's: $(cat "$work/err")"
+    [ $code -eq 3 ] || fail "at=$at: exit code $code, not a Benchmark's fault: $(cat "$work/err")"
     grep -q -- "$word" "$work/err" || fail "at=$at: the message does not name $word: $(cat "$work/err")"
     [ "$(wc -l <"$work/err")" -eq 1 ] || fail "at=$at: more than one line: $(cat "$work/err")"
     [ ! -s "$work/out" ] || fail "at=$at: something on standard output"
@@ -51,8 +51,8 @@ fault hang-reset Environment.reset --environment-timeout 1
 fault hang-step Environment.step --environment-timeout 1
 fault hang-close Environment.close --environment-timeout 1
 fault hang-feedback feedback --environment-timeout 1
-fault crash-step worker
-fault exit-step worker
+fault crash-step 'test/faults?at=crash-step: Environment.step failed: .* signal 9'
+fault exit-step 'test/faults?at=exit-step: Environment.step failed: .*exit code'
 fault observation-nan observation
 fault observation-deep observation
 fault observation-large observation
