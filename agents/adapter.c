@@ -10,7 +10,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "system/files.h"
-#include "system/process.h"
+#include "system/installed.h"
 
 void epg_adapter_free(epg_adapter *adapter)
 {
@@ -30,23 +30,10 @@ char *epg_adapter_user_directory(void)
     return home != NULL && home[0] == '/' ? epg_format("%s/.config/evopolicygym/agents", home) : NULL;
 }
 
-/* PREFIX/bin/evopolicygym has its data in PREFIX/share/evopolicygym; a binary in a build tree in the source tree. */
 char *epg_adapter_built_in_directory(void)
 {
-    EPG_AUTO_FREE char *binary = epg_own_executable();
-    char *slash = strrchr(binary, '/');
-    if (slash != NULL) {
-        *slash = '\0';
-    }
-    char *beside = epg_format("%s/../share/evopolicygym/agents", binary);
-    if (access(beside, R_OK) == 0) {
-        return beside;
-    }
-    free(beside);
-    if (access(EPG_SOURCE_ROOT "/agents/adapters", R_OK) == 0) {
-        return epg_strdup(EPG_SOURCE_ROOT "/agents/adapters");
-    }
-    return epg_strdup(EPG_DATA_DIRECTORY "/agents");
+    char *found = epg_installed_find("agents", "agents/adapters");
+    return found != NULL ? found : epg_strdup(EPG_DATA_DIRECTORY "/agents");
 }
 
 epg_code epg_adapter_read(const char *path, epg_adapter *out, epg_error *err)

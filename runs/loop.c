@@ -60,9 +60,6 @@ static int64_t next_deadline(const epg_run_state *self, int64_t deadline)
     if (self->gateway != NULL) {
         deadline = sooner(deadline, epg_gateway_deadline(self->gateway));
     }
-    if (self->evaluation != NULL) {
-        deadline = sooner(deadline, epg_evaluation_deadline(self->evaluation));
-    }
     bool moves = self->progress.live || self->progress.mode == EPG_PROGRESS_JSON;
     return moves ? sooner(deadline, epg_deadline_after_ns(EPG_SECOND)) : deadline;
 }

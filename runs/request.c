@@ -136,7 +136,7 @@ static epg_code read_pool(const json_t *document, const epg_run_again_request *a
     out->pool.execution.guest_root = out->guest_root;
     out->pool.execution.limits = epg_guest_default_limits;
     out->pool.execution.limits.memory_bytes = memory;
-    out->pool.call_limit_ns = limit < 9e9 ? (int64_t)(limit * 1e9) : INT64_MAX / 2;
+    out->pool.call_limit_ns = epg_duration_ns(limit);
     out->pool.jobs = again->jobs > 0 ? again->jobs : jobs >= 1 && jobs <= 256 ? (unsigned)jobs : 1;
     out->pool.benchmark_options =
         (epg_benchmark_options){.python = json_string_value(json_object_get(benchmark, "python")),

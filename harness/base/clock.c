@@ -29,6 +29,12 @@ int64_t epg_deadline_after_ns(int64_t duration_ns)
     return duration_ns > EPG_NEVER - now ? EPG_NEVER : now + duration_ns;
 }
 
+int64_t epg_duration_ns(double seconds)
+{
+    const double most = 4e9;
+    return seconds < most ? (int64_t)(seconds * 1e9) : EPG_NEVER / 2;
+}
+
 int64_t epg_deadline_after_seconds(double seconds)
 {
     if (!(seconds > 0)) {

@@ -1,37 +1,22 @@
 /* Benchmarks of Python packages: "python:MODULE:FACTORY[?key=value&...]". The process is the interpreter on
  * harness/benchmark/python/runner.py, which speaks the same frames as any external Benchmark. */
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/memory.h"
 #include "base/text.h"
 #include "benchmark/external.h"
-#include "system/process.h"
+#include "system/installed.h"
 
 extern char **environ;
 
-/* The runner: beside the installed binary, or in the source tree it was built from. */
 static epg_code find_runner(char **path, epg_error *err)
 {
-    EPG_AUTO_FREE char *own = epg_own_executable();
-    char *slash = own != NULL ? strrchr(own, '/') : NULL;
-    EPG_AUTO_FREE char *beside = NULL;
-    if (slash != NULL) {
-        *slash = '\0';
-        beside = epg_format("%s/../share/evopolicygym/benchmark/runner.py", own);
-    }
-    const char *const places[] = {beside, EPG_SOURCE_ROOT "/harness/benchmark/python/runner.py",
-                                  EPG_DATA_DIRECTORY "/benchmark/runner.py"};
-    for (size_t i = 0; i < EPG_COUNT(places); i++) {
-        char *real = places[i] != NULL && access(places[i], R_OK) == 0 ? realpath(places[i], NULL) : NULL;
-        if (real != NULL) {
-            *path = real;
-            return EPG_OK;
-        }
-    }
-    return epg_fail(err, EPG_ERR_UNAVAILABLE, "the Python side of Benchmarks is not at %s/benchmark: install it again",
-                    EPG_DATA_DIRECTORY);
+    *path = epg_installed_find("benchmark/runner.py", "harness/benchmark/python/runner.py");
+    return *path != NULL
+               ? EPG_OK
+               : epg_fail(err, EPG_ERR_UNAVAILABLE,
+                          "the Python side of Benchmarks is not at %s/benchmark: install it again", EPG_DATA_DIRECTORY);
 }
 
 /* Cuts the text into MODULE, FACTORY and parameters, in place. */

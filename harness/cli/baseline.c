@@ -1,5 +1,4 @@
 /* `evopolicygym benchmark baseline SPEC --to DIR`. */
-#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
@@ -8,33 +7,19 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "cli/benchmark.h"
+#include "cli/program_source.h"
 #include "programs/program.h"
-#include "system/files.h"
-#include "system/io.h"
-#include "system/process.h"
-
-enum { FILE_MODE = 0644, DIRECTORY_MODE = 0755 };
+#include "system/installed.h"
 
 /* Built-in ones have theirs as files: beside the installed binary, or in the source tree it was built from. */
 static epg_code builtin_baseline(const char *text, epg_program *out, epg_error *err)
 {
     EPG_AUTO_FREE char *name = epg_strndup(text, strcspn(text, "?"));
-    EPG_AUTO_FREE char *own = epg_own_executable();
-    char *slash = own != NULL ? strrchr(own, '/') : NULL;
-    EPG_AUTO_FREE char *beside = NULL;
-    if (slash != NULL) {
-        *slash = '\0';
-        beside = epg_format("%s/../share/evopolicygym/examples/%s", own, name);
-    }
-    EPG_AUTO_FREE char *source = epg_format(EPG_SOURCE_ROOT "/programs/examples/%s", name);
-    EPG_AUTO_FREE char *installed = epg_format(EPG_DATA_DIRECTORY "/examples/%s", name);
-    const char *const places[] = {beside, source, installed};
-    for (size_t i = 0; i < EPG_COUNT(places); i++) {
-        if (places[i] != NULL && access(places[i], R_OK) == 0) {
-            return epg_program_capture_path(places[i], &epg_program_default_limits, out, err);
-        }
-    }
-    return epg_fail(err, EPG_ERR_NOT_FOUND, "no baseline Program of %s is installed", name);
+    EPG_AUTO_FREE char *below = epg_format("examples/%s", name);
+    EPG_AUTO_FREE char *in_source = epg_format("programs/examples/%s", name);
+    EPG_AUTO_FREE char *path = epg_installed_find(below, in_source);
+    return path != NULL ? epg_program_capture_path(path, &epg_program_default_limits, out, err)
+                        : epg_fail(err, EPG_ERR_NOT_FOUND, "no baseline Program of %s is installed", name);
 }
 
 static epg_code find_baseline(const char *text, const char *python, epg_program *out, epg_error *err)
@@ -54,18 +39,6 @@ static epg_code find_baseline(const char *text, const char *python, epg_program 
     return code;
 }
 
-static epg_code write_program(const epg_program *program, const char *to, epg_error *err)
-{
-    EPG_AUTO_CLOSE int directory = -1;
-    if (epg_io_mkdir(AT_FDCWD, to, 0755) != 0) {
-        int reason = errno;
-        (void)epg_fail_errno(err, reason, "can't make the directory %s", to);
-        return reason == EEXIST || reason == ENOENT ? epg_fail_as(err, EPG_ERR_USAGE, "--to") : EPG_ERR_IO;
-    }
-    EPG_TRY(epg_dir_open(AT_FDCWD, to, &directory, err));
-    return epg_program_materialise(program, directory, FILE_MODE, DIRECTORY_MODE, false, err);
-}
-
 static epg_code run_baseline(epg_options *options, bool *negative, epg_error *err)
 {
     (void)negative;
@@ -81,7 +54,7 @@ static epg_code run_baseline(epg_options *options, bool *negative, epg_error *er
     }
     EPG_TRY(epg_benchmark_python(options, text, &python, err));
     EPG_TRY(find_baseline(text, python, &program, err));
-    EPG_TRY(write_program(&program, to, err));
+    EPG_TRY(epg_cli_program_write(&program, to, "--to", err));
     EPG_AUTO_BUFFER out = {0};
     (void)epg_buffer_format(&out, "%s: %zu files, %s\n", to, program.count, program.digest);
     return epg_cli_print(&out, err);

@@ -300,7 +300,7 @@ static epg_code read_request(const epg_options *options, epg_benchmark_check_req
     out->episodes = episodes;
     out->steps = steps;
     out->actions = *actions;
-    out->call_limit_ns = limit > 1e9 ? INT64_MAX / 2 : (int64_t)(limit * 1e9);
+    out->call_limit_ns = epg_duration_ns(limit);
     /* An external Benchmark's own limit passes first and says more. */
     out->options = (epg_benchmark_options){.python = *python, .call_limit_ns = out->call_limit_ns};
     out->call_limit_ns += out->call_limit_ns / 10;

@@ -1,15 +1,7 @@
 /* `evopolicygym checkout`: a submission's Program, as a directory of the user's own. */
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "cli/cli.h"
+#include "cli/program_source.h"
 #include "runs/reading.h"
-#include "system/files.h"
-#include "system/io.h"
-#include "system/tree.h"
 
 static const char usage[] =
     "Usage: evopolicygym checkout RUN SUBMISSION DIR [OPTIONS]\n\n"
@@ -21,25 +13,6 @@ static const char examples[] = "  evopolicygym checkout out/first submission-000
                                "\n"
                                "  # The same with git alone.\n"
                                "  git -C out/first/history.git archive submission-000003 | tar -x -C third\n";
-
-/* What was made is taken away again when it can't be filled. */
-static epg_code write_program(const epg_program *program, const char *path, epg_error *err)
-{
-    if (epg_io_mkdir(AT_FDCWD, path, 0755) != 0) {
-        int why = errno;
-        (void)epg_fail_errno(err, why, "can't make the directory '%s'", path);
-        return why == EEXIST ? epg_fail_as(err, EPG_ERR_USAGE, "name a new directory") : EPG_ERR_USAGE;
-    }
-    EPG_AUTO_CLOSE int directory = -1;
-    epg_code code = epg_dir_open(AT_FDCWD, path, &directory, err);
-    if (code == EPG_OK) {
-        code = epg_program_materialise(program, directory, 0644, 0755, false, err);
-    }
-    if (code != EPG_OK) {
-        (void)epg_tree_remove(AT_FDCWD, path, 0, NULL);
-    }
-    return code;
-}
 
 static void tell(const epg_program *program, const char *name, const char *path, bool json, epg_buffer *out)
 {
@@ -72,7 +45,7 @@ static epg_code run_checkout(epg_options *options, bool *negative, epg_error *er
     EPG_TRY(epg_reading_open(options->operands[0], EPG_READ_SUBMISSIONS, &reading, err));
     EPG_TRY(epg_reading_find(&reading, options->operands[1], &number, err));
     EPG_TRY(epg_reading_program(&reading, number, &program, err));
-    EPG_TRY(write_program(&program, options->operands[2], err));
+    EPG_TRY(epg_cli_program_write(&program, options->operands[2], "name a new directory", err));
     epg_reading_name(number, name);
     tell(&program, name, options->operands[2], epg_option_given(options, "json"), &out);
     return epg_cli_print(&out, err);

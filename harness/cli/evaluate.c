@@ -73,7 +73,7 @@ static void summary_text(const evaluate_request *request, const epg_spec *spec, 
     double most = 0;
     uint64_t steps = 0;
     size_t counted = 0;
-    uint64_t failures[5] = {0};
+    uint64_t failures[EPG_POLICY_PROTOCOL_ERROR + 1] = {0};
     for (size_t i = 0; i < result->count; i++) {
         const epg_episode_result *episode = &result->episodes[i];
         steps += episode->steps;

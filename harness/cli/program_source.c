@@ -1,9 +1,14 @@
 #include "cli/program_source.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "runs/reading.h"
+#include "system/files.h"
+#include "system/io.h"
+#include "system/tree.h"
 
 static epg_code of_run(const char *path, const char *word, epg_program *out, epg_error *err)
 {
@@ -31,4 +36,23 @@ epg_code epg_cli_program_source(const char *text, const char *what, epg_program 
                         text);
     }
     return code == EPG_OK ? EPG_OK : epg_fail_as(err, EPG_ERR_USAGE, "%s", what);
+}
+
+epg_code epg_cli_program_write(const epg_program *program, const char *path, const char *what, epg_error *err)
+{
+    if (epg_io_mkdir(AT_FDCWD, path, 0755) != 0) {
+        int why = errno;
+        bool mistake = why == EEXIST || why == ENOENT || why == ENOTDIR;
+        (void)epg_fail_errno(err, why, "can't make the directory '%s'", path);
+        return mistake ? epg_fail_as(err, EPG_ERR_USAGE, "%s", what) : EPG_ERR_IO;
+    }
+    EPG_AUTO_CLOSE int directory = -1;
+    epg_code code = epg_dir_open(AT_FDCWD, path, &directory, err);
+    if (code == EPG_OK) {
+        code = epg_program_materialise(program, directory, 0644, 0755, false, err);
+    }
+    if (code != EPG_OK) {
+        (void)epg_tree_remove(AT_FDCWD, path, 0, NULL);
+    }
+    return code;
 }

@@ -64,7 +64,7 @@ epg_code epg_setup_read(const epg_options *options, epg_setup *out, epg_error *e
         return epg_fail_within(err, "--benchmark-python");
     }
     setup.pool.jobs = (unsigned)jobs;
-    setup.pool.call_limit_ns = limit > 9e9 ? INT64_MAX / 2 : (int64_t)(limit * 1e9);
+    setup.pool.call_limit_ns = epg_duration_ns(limit);
     setup.pool.benchmark_options =
         (epg_benchmark_options){.python = setup.benchmark_python, .call_limit_ns = setup.pool.call_limit_ns};
     EPG_TRY(epg_option_bytes(options, "benchmark-memory", MEMORY_MIN, &setup.pool.benchmark_options.memory_bytes, err));

@@ -43,9 +43,9 @@ static epg_code benchmark_fault(const char *call, epg_error *err)
     return epg_fail_as(err, EPG_ERR_BENCHMARK, "%s", call);
 }
 
-static void begin_call(episode *self, const char *call, int64_t *began)
+static int64_t begin_call(const episode *self, const char *call)
 {
-    *began = epg_watchdog_begin(self->setup->watchdog, call);
+    return epg_watchdog_begin(self->setup->watchdog, call);
 }
 
 static void end_call(episode *self, int64_t began)
@@ -64,14 +64,13 @@ static epg_code check_observation(epg_span observation, const char *call, epg_er
 static epg_code open_environment(episode *self, const epg_episode_spec *spec, epg_error *err)
 {
     epg_benchmark *benchmark = self->setup->benchmark;
-    int64_t began = 0;
-    begin_call(self, "make_environment", &began);
+    int64_t began = begin_call(self, "make_environment");
     epg_code code = benchmark->vtable->open(benchmark, spec, &self->environment, err);
     end_call(self, began);
     if (code != EPG_OK) {
         return benchmark_fault("make_environment", err);
     }
-    begin_call(self, "Environment.reset", &began);
+    began = begin_call(self, "Environment.reset");
     code = benchmark->vtable->reset(self->environment, &self->observation, err);
     end_call(self, began);
     if (code != EPG_OK) {
@@ -182,7 +181,7 @@ static epg_code take_turn(episode *self, epg_span observation, bool *goes_on, ep
         return EPG_OK;
     }
     epg_step_clear(&self->step);
-    begin_call(self, "Environment.step", &began);
+    began = begin_call(self, "Environment.step");
     epg_code code = self->setup->benchmark->vtable->step(self->environment, reply.action, &self->step, err);
     end_call(self, began);
     if (code != EPG_OK) {
@@ -257,8 +256,7 @@ static epg_code close_all(episode *self, epg_code code, epg_error *err)
         self->policy = NULL;
     }
     if (self->environment != NULL) {
-        int64_t began = 0;
-        begin_call(self, "Environment.close", &began);
+        int64_t began = begin_call(self, "Environment.close");
         epg_code closed = self->setup->benchmark->vtable->close(self->environment, &later);
         end_call(self, began);
         self->environment = NULL;

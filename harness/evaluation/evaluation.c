@@ -188,8 +188,7 @@ static epg_code episode_ended(epg_evaluation *self, epg_pool_worker *worker, epg
     epg_episode_result *result = &self->result.episodes[worker->task];
     unsigned place = place_of(self, worker);
     EPG_TRY(epg_wire_get_outcome(body, result, err));
-    EPG_TRY(
-        epg_spool_end(&self->spools, place, &result->record_offset, &result->record_size, result->record_sha256, err));
+    epg_spool_end(&self->spools, place, &result->record_offset, &result->record_size, result->record_sha256);
     result->spool = place;
     result->finished = true;
     worker->state = EPG_WORKER_IDLE;
@@ -310,12 +309,6 @@ size_t epg_evaluation_poll_fds(const epg_evaluation *self, struct pollfd *fds, s
         }
     }
     return count;
-}
-
-int64_t epg_evaluation_deadline(const epg_evaluation *self)
-{
-    (void)self;
-    return EPG_NEVER; /* the limits on Policy and Environment are the workers' */
 }
 
 /* Workers that are in the middle of something can't serve another evaluation. */

@@ -88,12 +88,12 @@ epg_code epg_pool_keep_records(epg_pool *pool, const char *directory, bool durab
 /* One evaluation at a time a pool. */
 epg_code epg_evaluation_start(epg_pool *pool, const epg_evaluation_plan *plan, epg_evaluation **out, epg_error *err);
 
-/* For the coordinator's poll loop: descriptors to wait for (returns how many were written, at most `room`), the next
- * deadline, and the turn to take when one is ready. `done` turns true once: with EPG_OK the result can be taken; with
- * a fault the evaluation is aborted and its workers are being replaced. */
+/* For the coordinator's poll loop: descriptors to wait for (returns how many were written, at most `room`), without a
+ * deadline, for the limits on Policy and Environment are the workers'; and the turn to take when one is ready. `done`
+ * turns true once: with EPG_OK the result can be taken; with a fault the evaluation is aborted and its workers are
+ * ended, to be started anew when they are needed. */
 struct pollfd;
 size_t epg_evaluation_poll_fds(const epg_evaluation *evaluation, struct pollfd *fds, size_t room);
-int64_t epg_evaluation_deadline(const epg_evaluation *evaluation);
 epg_code epg_evaluation_turn(epg_evaluation *evaluation, bool *done, epg_error *err);
 /* Makes the records of the Episodes that ended so far durable, where records are kept so (epg_pool_keep_records): to be
  * called before anything durable says that they ended. At the end of an evaluation all of them are. */

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/statvfs.h>
@@ -22,7 +23,6 @@ static char *copy_or_null(const char *text)
 static void set_worker_config(epg_pool *pool)
 {
     const epg_pool_config *config = &pool->config;
-    double limit_ns = config->episode_timeout_seconds * 1e9;
     pool->worker_config = (epg_worker_config){
         .benchmark = copy_or_null(config->benchmark),
         .benchmark_python = copy_or_null(config->benchmark_options.python),
@@ -34,7 +34,7 @@ static void set_worker_config(epg_pool *pool)
         .profile = config->execution.profile,
         .limits = config->execution.limits,
         .call_limit_ns = config->call_limit_ns,
-        .policy_limit_ns = limit_ns >= 9e18 ? INT64_MAX / 2 : (int64_t)limit_ns,
+        .policy_limit_ns = epg_duration_ns(config->episode_timeout_seconds),
     };
 }
 
@@ -54,7 +54,7 @@ static char *make_scratch(void)
     struct statvfs info;
     if (base == NULL || base[0] != '/') {
         bool usable = statvfs(memory, &info) == 0 && (info.f_flag & (ST_NOEXEC | ST_RDONLY)) == 0 &&
-                      access(memory, W_OK | X_OK) == 0 && info.f_bavail * info.f_bsize >= ROOM;
+                      access(memory, W_OK | X_OK) == 0 && info.f_bavail * info.f_frsize >= ROOM;
         base = usable ? memory : "/tmp";
     }
     EPG_AUTO_FREE char *path = epg_format("%s/epg-worker-XXXXXX", base);
@@ -173,14 +173,20 @@ void epg_pool_kill_worker(epg_pool_worker *worker)
 
 epg_code epg_pool_worker_gone(epg_pool_worker *worker, epg_error *err)
 {
+    epg_owned *owned = &worker->owned;
     int64_t deadline = epg_deadline_after_seconds(END_LIMIT_S);
-    epg_owned_kill(&worker->owned);
-    while (!worker->owned.exited && epg_monotonic_ns() < deadline && epg_owned_poll(&worker->owned, NULL) == EPG_OK) {
-        (void)usleep(1000);
+    epg_owned_kill(owned);
+    while (!owned->exited && !owned->finished && epg_monotonic_ns() < deadline &&
+           epg_owned_poll(owned, NULL) == EPG_OK) {
+        struct pollfd said = {.fd = owned->report, .events = POLLIN};
+        (void)poll(&said, 1, 10);
     }
-    epg_exit how = worker->owned.exit;
+    if (!owned->exited) {
+        return epg_fail(err, EPG_ERR_EXECUTION, "a worker ended unexpectedly, and its monitor did not tell how");
+    }
+    epg_exit how = owned->exit;
     EPG_AUTO_FREE char *call = epg_running_text(worker->running);
-    EPG_AUTO_FREE char *end = worker->owned.exited && how.signal != 0
+    EPG_AUTO_FREE char *end = how.signal != 0
                                   ? epg_format("was ended by signal %d (%s)", how.signal, strsignal(how.signal))
                                   : epg_format("ended unexpectedly (exit code %d)", how.code);
     return call != NULL ? epg_fail(err, EPG_ERR_BENCHMARK, "%s failed: the process that it runs in %s", call, end)

@@ -35,6 +35,7 @@ void epg_spools_remove(int directory, const char *name)
     int fd = openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *listing = fd >= 0 ? fdopendir(fd) : NULL;
     if (listing == NULL) {
+        epg_close_cleanup(&fd);
         return;
     }
     EPG_AUTO_FREE char *prefix = epg_format("%s-", name);
@@ -59,22 +60,24 @@ static int open_unlinked(void)
     return fd;
 }
 
-static epg_code open_file(epg_spools *spools, unsigned number, epg_spool *file, epg_error *err)
+static epg_code open_file(const epg_spools *spools, unsigned number, epg_spool *file, epg_error *err)
 {
+    EPG_AUTO_CLOSE int fd = -1;
     if (spools->directory < 0) {
-        file->fd = open_unlinked();
+        fd = open_unlinked();
     } else {
         EPG_AUTO_FREE char *name = epg_format("%s-%u.spool", spools->name, number);
-        file->fd = epg_io_open(spools->directory, name, O_RDWR | O_CREAT | O_NOFOLLOW, 0600);
-        if (file->fd >= 0 && spools->durable) {
+        fd = epg_io_open(spools->directory, name, O_RDWR | O_CREAT | O_NOFOLLOW, 0600);
+        if (fd >= 0 && spools->durable) {
             EPG_TRY(epg_dir_sync(spools->directory, err));
         }
     }
-    off_t end = file->fd >= 0 ? lseek(file->fd, 0, SEEK_END) : -1;
+    off_t end = fd >= 0 ? lseek(fd, 0, SEEK_END) : -1;
     if (end < 0) {
         return epg_fail_errno(err, errno, "can't open a file for Episode records");
     }
     file->size = (uint64_t)end;
+    file->fd = epg_take_fd(&fd);
     return EPG_OK;
 }
 
@@ -127,19 +130,16 @@ epg_code epg_spools_sync(epg_spools *spools, epg_error *err)
     return EPG_OK;
 }
 
-epg_code epg_spool_end(epg_spools *spools, unsigned number, uint64_t *offset, uint64_t *size,
-                       char sha256[EPG_SHA256_HEX], epg_error *err)
+void epg_spool_end(epg_spools *spools, unsigned number, uint64_t *offset, uint64_t *size, char sha256[EPG_SHA256_HEX])
 {
     epg_spool *file = &spools->files[number];
     file->dirty = spools->durable;
     uint8_t digest[EPG_SHA256_SIZE];
-    (void)err;
     epg_sha256_finish(file->hash, digest);
     file->hash = NULL;
     epg_hex(digest, sizeof digest, sha256);
     *offset = file->start;
     *size = file->size - file->start;
-    return EPG_OK;
 }
 
 epg_code epg_spool_read(epg_spools *spools, unsigned number, uint64_t offset, size_t size, epg_buffer *out,

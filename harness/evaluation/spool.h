@@ -31,13 +31,12 @@ void epg_spools_open(epg_spools *spools, int directory, const char *name, bool d
 void epg_spools_close(epg_spools *spools);
 void epg_spools_remove(int directory, const char *name);
 
-/* A record begins at the end of file `number`; append its pieces; end it. What ended is durable after epg_spools_sync:
- * one sync covers all records of a file before it. Does nothing unless the spools are to be durable. */
-epg_code epg_spools_sync(epg_spools *spools, epg_error *err);
+/* A record begins at the end of file `number`; append its pieces; end it. */
 epg_code epg_spool_begin(epg_spools *spools, unsigned number, epg_error *err);
 epg_code epg_spool_append(epg_spools *spools, unsigned number, epg_span bytes, epg_error *err);
-epg_code epg_spool_end(epg_spools *spools, unsigned number, uint64_t *offset, uint64_t *size,
-                       char sha256[EPG_SHA256_HEX], epg_error *err);
+void epg_spool_end(epg_spools *spools, unsigned number, uint64_t *offset, uint64_t *size, char sha256[EPG_SHA256_HEX]);
+/* Makes all records that ended durable; nothing to do unless the spools are to be. */
+epg_code epg_spools_sync(epg_spools *spools, epg_error *err);
 epg_code epg_spool_read(epg_spools *spools, unsigned number, uint64_t offset, size_t size, epg_buffer *out,
                         epg_error *err);
 

@@ -73,7 +73,7 @@ static void look(int signal_number, siginfo_t *info, void *unused)
     (void)signal_number;
     (void)unused;
     int saved = errno;
-    epg_watchdog *watchdog = info->si_value.sival_ptr;
+    epg_watchdog *watchdog = info->si_code == SI_TIMER ? info->si_value.sival_ptr : NULL;
     const char *call = watchdog != NULL ? atomic_load(&watchdog->call) : NULL;
     if (call != NULL && epg_monotonic_ns() - atomic_load(&watchdog->began) > watchdog->limit_ns) {
         uint8_t frame[FRAME_ROOM];
@@ -102,8 +102,9 @@ epg_code epg_watchdog_open(int out, int64_t limit_ns, epg_running *running, epg_
     struct itimerspec every = {.it_interval = {.tv_sec = period / EPG_SECOND, .tv_nsec = period % EPG_SECOND}};
     every.it_value = every.it_interval;
     if (sigaction(SIGALRM, &action, NULL) != 0 || timer_create(CLOCK_MONOTONIC, &event, &watchdog->timer) != 0) {
+        epg_code code = epg_fail_errno(err, errno, "can't make the watchdog's timer");
         free(watchdog);
-        return epg_fail_errno(err, errno, "can't make the watchdog's timer");
+        return code;
     }
     (void)timer_settime(watchdog->timer, 0, &every, NULL);
     *result = watchdog;

@@ -7,10 +7,12 @@
  *   'G' Program (packed)            -> nothing
  *   'E' Episode (map)               -> 'R' record bytes as often as needed, then 'Z' outcome (map); or 'X'
  *   'F' Feedback (int count)        -> 'Q' wants (be64 index, be64 offset) answered by
- *   'K' piece (be64 size, 1 byte failure, be64 steps, 8 bytes reward, bytes); then
- *                                      'A' artifact (map) followed by its 'V' content in pieces, ... then 'B' (map); or
- * 'X' A reply carries the sequence number of what it answers. 'X' is a map {code, text}: a trusted fault; the worker
- * ends after one. End of input ends the worker. */
+ *   'K' piece (be64 size, 1 byte failure, be64 steps, 8 bytes reward, bytes)
+ *                                   -> then 'A' artifact (map) and its 'V' content in pieces, as often as needed, and
+ *                                      'B' score and content (map); or 'X'
+ *
+ * A reply carries the sequence number of what it answers. 'X' is a map {code, text}: a trusted fault; the worker ends
+ * after one. End of input ends the worker. */
 #ifndef EPG_EVALUATION_WIRE_H
 #define EPG_EVALUATION_WIRE_H
 

@@ -274,6 +274,9 @@ static epg_code make_feedback(worker *self, epg_span body, epg_error *err)
 static epg_code answer(worker *self, const epg_frame *frame, epg_error *err)
 {
     self->sequence = frame->sequence;
+    if ((frame->type == EPG_WIRE_CONFIGURE) == (self->benchmark != NULL)) {
+        return epg_fail(err, EPG_ERR_PROTOCOL, "a worker is configured once, before all else");
+    }
     switch (frame->type) {
     case EPG_WIRE_CONFIGURE:
         return configure(self, frame->body, err);
@@ -350,8 +353,8 @@ int epg_worker_main(int argc, char **argv)
     epg_error err = {.text = ""};
     worker self = {.private_directory = -1, .scratch = -1, .company = epg_company_new(), .running = epg_running_join()};
     (void)signal(SIGPIPE, SIG_IGN);
-    (void)signal(SIGINT,
-                 SIG_IGN); /* the terminal's Ctrl-C is for the coordinator, which ends us by closing our input */
+    /* The terminal's Ctrl-C is for the coordinator, which ends us by closing our input. */
+    (void)signal(SIGINT, SIG_IGN);
     (void)epg_become_subreaper();
     epg_channel_open(&self.channel, fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3), fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3),
                      EPG_WIRE_BODY_LIMIT);

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "guest/guest.h"
+#include "system/installed.h"
 
 enum { PROBE_SECONDS = 10, IMPORT_SECONDS = 120, PROBE_OUTPUT = 8192 };
 
@@ -34,8 +35,11 @@ static epg_code probe_read(int fd, int64_t deadline, epg_buffer *out, epg_error 
 {
     for (;;) {
         struct pollfd ready = {.fd = fd, .events = POLLIN};
-        if (poll(&ready, 1, epg_poll_timeout_ms(deadline)) == 0) {
-            return epg_fail(err, EPG_ERR_TIMEOUT, "it did not answer in time");
+        if (poll(&ready, 1, epg_poll_timeout_ms(deadline)) <= 0) {
+            if (epg_monotonic_ns() >= deadline) {
+                return epg_fail(err, EPG_ERR_TIMEOUT, "it did not answer in time");
+            }
+            continue;
         }
         char chunk[512];
         ssize_t got = read(fd, chunk, sizeof chunk);
@@ -167,22 +171,10 @@ static bool holds_guest(const char *root)
 
 epg_code epg_guest_root_find(char **path, epg_error *err)
 {
-    EPG_AUTO_FREE char *own = epg_own_executable();
-    char *slash = own != NULL ? strrchr(own, '/') : NULL;
-    EPG_AUTO_FREE char *beside = NULL;
-    if (slash != NULL) {
-        *slash = '\0';
-        beside = epg_format("%s/../share/evopolicygym/guest", own);
-    }
-    const char *const places[] = {beside, EPG_SOURCE_ROOT "/harness/guest/python", EPG_DATA_DIRECTORY "/guest"};
-    for (size_t i = 0; i < EPG_COUNT(places); i++) {
-        if (places[i] != NULL && holds_guest(places[i])) {
-            char *real = realpath(places[i], NULL);
-            if (real != NULL) {
-                *path = real;
-                return EPG_OK;
-            }
-        }
+    EPG_AUTO_FREE char *found = epg_installed_find("guest", "harness/guest/python");
+    if (found != NULL && holds_guest(found)) {
+        *path = EPG_TAKE(found);
+        return EPG_OK;
     }
     return epg_fail(err, EPG_ERR_UNAVAILABLE, "the guest package is not at %s/guest: install evopolicygym again",
                     EPG_DATA_DIRECTORY);

@@ -152,8 +152,7 @@ static epg_code await_ready(epg_guest *guest, epg_error *err)
     if (pidfd < 0) {
         return epg_fail_errno(err, errno, "can't hold a Policy process");
     }
-    epg_close_cleanup(&guest->spare.ready);
-    guest->spare.ready = -1;
+    (void)close(epg_take_fd(&guest->spare.ready));
     guest->spare.process = (epg_process){.pid = pid, .pidfd = pidfd};
     guest->spare.forked = true;
     guest->spare_state = EPG_SPARE_READY;
@@ -161,7 +160,7 @@ static epg_code await_ready(epg_guest *guest, epg_error *err)
     return EPG_OK;
 }
 
-/* The spare, ready and with its limits; whatever went wrong, none is left half made. */
+/* Makes the spare ready, with its limits. */
 static epg_code prepare(epg_guest *guest, epg_error *err)
 {
     epg_code code = EPG_OK;

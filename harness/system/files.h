@@ -21,8 +21,8 @@ char *epg_file_temporary_name(const char *prefix);
 /* What the temporary files of epg_file_write_atomic begin with: one that is found later was left by a death. */
 #define EPG_FILE_TEMPORARY ".epg-tmp-"
 
-/* `out` is replaced by the content. NOT_FOUND, INVALID (a link, a directory, a device), LIMIT.
- * Reads a regular file of at most `limit` bytes; never follows a link at `name`'s last part, never blocks on a FIFO. */
+/* Reads a regular file of at most `limit` bytes; never follows a link at `name`'s last part, never blocks on a FIFO.
+ * `out` is replaced by the content. NOT_FOUND, INVALID (a link, a directory, a device), LIMIT. */
 epg_code epg_file_read(int dir, const char *name, size_t limit, epg_buffer *out, epg_error *err);
 epg_code epg_file_read_fd(int fd, const char *what, size_t limit, epg_buffer *out, epg_error *err);
 /* Opens a directory without following a link at its last part. */

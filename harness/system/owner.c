@@ -3,8 +3,7 @@
  * death of the Host, whatever it died of.
  *
  * The monitor's life:  start the command -> wait for { its end, a request, the Host's death }
- *                      -> a request with grace: SIGTERM to all, wait for { no process left, grace over, the rest above
- * }
+ *                      -> a request with grace: SIGTERM to all, wait for { no process left, grace over, as above }
  *                      -> SIGKILL to the command, then to all that is left -> report -> exit. */
 #include "system/owner.h"
 
@@ -356,9 +355,7 @@ static bool start_command(monitor *self, epg_error *err)
     for (size_t i = 0; i < self->spawn.fd_count; i++) {
         (void)close(self->spawn.fds[i].from); /* so that the command's end closes them */
     }
-    if (chdir("/") != 0) {
-        return true; /* it only keeps a directory from being unmounted */
-    }
+    (void)!chdir("/"); /* where it works now could not be unmounted */
     return true;
 }
 

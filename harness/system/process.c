@@ -25,7 +25,6 @@
 #include "base/memory.h"
 
 typedef enum spawn_step {
-    STEP_SIGNALS,
     STEP_SESSION,
     STEP_PARENT,
     STEP_LIMITS,
@@ -34,13 +33,8 @@ typedef enum spawn_step {
     STEP_EXEC
 } spawn_step;
 
-static const char *const step_names[] = {"reset the signals of",
-                                         "make a session for",
-                                         "tie to its parent",
-                                         "lay the limits on",
-                                         "enter the directory of",
-                                         "hand the descriptors to",
-                                         "run"};
+static const char *const step_names[] = {"make a session for",     "tie to its parent",       "lay the limits on",
+                                         "enter the directory of", "hand the descriptors to", "run"};
 
 typedef struct spawn_status {
     spawn_step step;

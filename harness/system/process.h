@@ -26,8 +26,7 @@ typedef struct epg_spawn {
     int working_directory;   /* descriptor, or -1: ours */
     const epg_fd_map *fds;   /* 0, 1 and 2 are /dev/null unless mapped */
     size_t fd_count;
-    const int
-        *groups; /* cgroup.procs files, open for writing: the process puts itself into each before anything runs */
+    const int *groups; /* cgroup.procs files, open for writing: it puts itself into each before anything runs */
     size_t group_count;
     uint64_t data_bytes; /* limit on its private memory (RLIMIT_DATA), as for all that it starts; 0: as ours */
     bool new_session;

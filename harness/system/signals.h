@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 
-/* Blocks SIGINT, SIGTERM, SIGHUP and SIGPIPE is ignored; *fd becomes readable when one of the three came. */
+/* Blocks the three, and ignores SIGPIPE; *fd becomes readable when one of the three came. */
 epg_code epg_signals_open(int *fd, epg_error *err);
 int epg_signals_take(int fd); /* the next signal's number, 0 when there is none */
 

@@ -134,6 +134,15 @@ check 'nothing was made' diff "$work/before" "$work/after"
 "$host" help >/dev/full 2>"$work/err"
 check 'a full disk: 4' [ $? -eq 4 ]
 check 'a full disk: told' grep -q 'No space left' "$work/err"
+EPG_IO_FAULT=errno=ENOSPC@1:mkdir "$host" checkout done best new >"$work/out" 2>"$work/err"
+check 'no room for a directory: 4' [ $? -eq 4 ]
+for words in 'checkout done best new' 'benchmark baseline cartpole --to new'; do
+    # shellcheck disable=SC2086
+    EPG_IO_FAULT=errno=ENOSPC@1:write "$host" $words >"$work/out" 2>"$work/err"
+    check "no room for a Program, $words: 4" [ $? -eq 4 ]
+    check "no room for a Program, $words: told" grep -q 'No space left' "$work/err"
+    check "no room for a Program, $words: nothing is left" [ ! -e new ]
+done
 unread() { # WORD...: with a standard output that nobody reads any more
     python3 - "$host" "$@" <<'P'
 import os, subprocess, sys

@@ -63,6 +63,39 @@ fault reward-huge infinity
 fault never-ends horizon
 fault score-nan feedback
 fault artifact-name feedback
+# The longest limits that can be said are limits like others.
+evaluate good 'test/idle?steps=3' -n 1 --environment-timeout 8.9e9 --episode-timeout 8.9e9 ||
+    fail "long limits: $(cat "$work/err")"
+grep -q '0 failed' "$work/out" || fail "long limits: $(cat "$work/out")"
+
+# --- a worker and its monitor end together: told, at once ---
+mkdir "$work/other"
+TMPDIR="$work/other" timeout 60 python3 - "$EPG_BIN/evopolicygym" "$work/good" <<'P' || fail 'a monitor that is killed'
+import os, signal, subprocess, sys, time
+def children(pid):
+    return [int(word) for word in open(f"/proc/{pid}/task/{pid}/children").read().split()]
+host = subprocess.Popen([sys.argv[1], "evaluate", sys.argv[2], "-b", "test/faults?at=hang-step", "-n", "1", "-j", "1",
+                         "--execution", "process", "--allow-unsafe-process"], stderr=subprocess.PIPE, text=True)
+def monitor_of_busy_worker():
+    for monitor in children(host.pid):
+        for worker in children(monitor):
+            if children(worker):  # it has begun with Policies
+                return monitor
+while (monitor := monitor_of_busy_worker()) is None:
+    time.sleep(0.01)
+os.kill(monitor, signal.SIGKILL)
+error = host.communicate()[1]
+assert host.returncode == 4 and error.count("\n") == 1, (host.returncode, error)
+assert "its monitor did not tell how" in error, error
+P
+
+# --- what is no conversation with a worker is a fault that it tells, and its end ---
+for frame in '\5F\0\0\0\1' '\5C\0\0\0\1' '\5?\0\0\0\1' '\17F\0\0\0\1I\0\0\0\0\0\0\0\0010'; do
+    # shellcheck disable=SC2059
+    printf "\\0\\0\\0$frame" | timeout 60 "$EPG_BIN/evopolicygym" worker >"$work/out" 2>"$work/err"
+    code=$?
+    [ $code -eq 1 ] && grep -qa 'X.*code' "$work/out" || fail "a worker that is told '$frame': $code $(cat "$work/err")"
+done
 
 # --- Policy failures are data, and the plan goes on ---
 policy() { # NAME FAILURE CAUSE SOURCE [OPTIONS...]
