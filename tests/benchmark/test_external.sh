@@ -54,6 +54,8 @@ raise-feedback feedback failed: RuntimeError
 wrong-feedback feedback failed: .*not a Feedback
 nan-feedback feedback failed: .*finite
 exit-step step failed: SystemExit
+pipe-step step failed: BrokenPipeError
+pipe-feedback feedback failed: BrokenPipeError
 die-step step failed: its process ended with exit code 5
 kill-reset reset failed: its process was killed by signal 9
 kill-step step failed: its process was killed by signal 9

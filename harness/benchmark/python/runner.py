@@ -520,9 +520,9 @@ def converse(runner, channel):
                 runner.unusual(refused)
             else:
                 channel.send(b"x", told(refused))
-        except (Ended, BrokenPipeError):
+        except Ended:
             raise
-        except BaseException as error:
+        except BaseException as error:  # a BrokenPipeError too: where it is the channel's, this one meets it again
             channel.send(b"x", told(error))
 
 
