@@ -66,6 +66,19 @@ const char *epg_nearest_word(const char *word, const char *const *known, size_t 
     return best != NULL ? best : word_begun(word, known, count);
 }
 
+/* "benchmark-python" for "python". */
+static const char *word_ended(const char *word, const char *const *known, size_t count)
+{
+    size_t size = strlen(word);
+    for (size_t i = 0; i < count; i++) {
+        size_t whole = strlen(known[i]);
+        if (whole > size + 1 && known[i][whole - size - 1] == '-' && strcmp(known[i] + whole - size, word) == 0) {
+            return known[i];
+        }
+    }
+    return NULL;
+}
+
 static epg_code unknown_option(const epg_options *options, const char *name, size_t size, epg_error *err)
 {
     EPG_AUTO_FREE char *word = epg_strndup(name, size);
@@ -75,6 +88,9 @@ static epg_code unknown_option(const epg_options *options, const char *name, siz
         known[i] = options->rows[i].name;
     }
     const char *nearest = epg_nearest_word(word, known, options->count);
+    if (nearest == NULL) {
+        nearest = word_ended(word, known, options->count);
+    }
     if (nearest != NULL) {
         return epg_fail(err, EPG_ERR_USAGE, "unknown option --%s; did you mean --%s?", shown, nearest);
     }

@@ -34,6 +34,12 @@ static epg_code cut(char *text, char **factory, char **parameters, epg_error *er
         return epg_fail(err, EPG_ERR_USAGE,
                         "python: needs a module and a factory in it, as in python:my_benchmark:make_benchmark");
     }
+    size_t size = strlen(text);
+    if (strchr(text, '/') != NULL || (size > 3 && strcmp(text + size - 3, ".py") == 0)) {
+        return epg_fail(err, EPG_ERR_USAGE,
+                        "python: takes a module's name and no file's, as in python:my_benchmark:make_benchmark; it is "
+                        "looked for in PYTHONPATH and the working directory");
+    }
     return EPG_OK;
 }
 

@@ -1,5 +1,6 @@
 /* From what a user writes to a Benchmark: NAME[?key=value&...] for a built-in one, KIND:... for another's. */
 #include <string.h>
+#include <unistd.h>
 
 #include "base/memory.h"
 #include "base/options.h"
@@ -9,6 +10,31 @@
 #include "benchmark/library.h"
 
 enum { NAMES_MAX = 64 };
+
+static bool ends_with(const char *text, const char *end)
+{
+    size_t size = strlen(text);
+    return size > strlen(end) && strcmp(text + size - strlen(end), end) == 0;
+}
+
+/* How a Benchmark of another kind is named, where the text looks like one. */
+static const char *kind_by_looks(const char *name)
+{
+    if (ends_with(name, ".so")) {
+        return "lib:PATH, as in lib:./mine.so";
+    }
+    if (ends_with(name, ".py")) {
+        return "python:MODULE:FACTORY, as in python:my_benchmark:make_benchmark, or cmd:python3 FILE for one that "
+               "speaks "
+               "the protocol";
+    }
+    if (strchr(name, '/') != NULL && access(name, X_OK) == 0) {
+        return "cmd:COMMAND LINE, as in cmd:./my-benchmark";
+    }
+    return strchr(name, ':') != NULL || strchr(name, '.') != NULL
+               ? "python:MODULE:FACTORY, as in python:my_benchmark:make_benchmark"
+               : NULL;
+}
 
 static epg_code unknown(const char *name, epg_error *err)
 {
@@ -21,11 +47,18 @@ static epg_code unknown(const char *name, epg_error *err)
         (void)epg_buffer_format(&known, "%s%s", i == 0 ? "" : ", ", builtins[i].name);
     }
     EPG_AUTO_FREE char *shown = epg_printable(name, strnlen(name, 100));
+    const char *kind = kind_by_looks(name);
+    if (kind != NULL) {
+        return epg_fail(err, EPG_ERR_USAGE, "unknown benchmark \"%s\"; did you mean %s?", shown, kind);
+    }
     const char *nearest = epg_nearest_word(name, names, count < NAMES_MAX ? count : NAMES_MAX);
     if (nearest != NULL) {
         return epg_fail(err, EPG_ERR_USAGE, "unknown benchmark \"%s\"; did you mean %s?", shown, nearest);
     }
-    return epg_fail(err, EPG_ERR_USAGE, "unknown benchmark \"%s\"; there are: %s", shown, epg_buffer_cstr(&known));
+    return epg_fail(err, EPG_ERR_USAGE,
+                    "unknown benchmark \"%s\"; there are: %s; others are named "
+                    "python:MODULE:FACTORY, cmd:COMMAND LINE or lib:PATH",
+                    shown, epg_buffer_cstr(&known));
 }
 
 static epg_code open_builtin(const char *text, epg_benchmark **out, epg_error *err)

@@ -21,6 +21,8 @@ static const char usage[] =
     "  show SPEC    what a Benchmark says of itself: spaces, parameters, ends, score\n"
     "  check SPEC   play Episodes twice and look for faults (exit 1: found one)\n"
     "  baseline SPEC --to DIR\n               write the Benchmark's baseline Program, to begin with\n\n"
+    "SPEC is a name of the list, with parameters as NAME?key=value&key=value; or\n"
+    "python:MODULE:FACTORY, cmd:COMMAND LINE, lib:PATH (docs/benchmarks.md).\n\n"
     "'evopolicygym benchmark COMMAND --help' teaches each.";
 
 /* --- list --- */

@@ -381,6 +381,10 @@ class Records(unittest.TestCase):
         self.assertEqual((len(records), list(records), tuple(records), records + (1,)), (
             2, ["x", "y"], ("x", "y"), ("x", "y", 1)))
         self.assertTrue(records == ("x", "y") and records != ("x",) and "y" in records and not "z" in records)
+        self.assertEqual((1,) + records, (1, "x", "y"))
+        for one in (copy.copy(records), copy.deepcopy(records), pickle.loads(pickle.dumps(records))):
+            self.assertEqual((type(one), one), (tuple, ("x", "y")))
+        self.assertEqual(json.dumps(records), '["x", "y"]')
         first, second = records
         self.assertEqual((first, second, [*records], records.index("y"), records.count("x"), sorted(records)[0]), (
             "x", "y", ["x", "y"], 1, 1, "x"))

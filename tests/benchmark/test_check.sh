@@ -26,6 +26,7 @@ expect() {
 expect 2 'did you mean cartpole\?' benchmark check cartpol
 expect 2 'no split "nowhere"' benchmark check cartpole --split nowhere
 expect 2 'needs one Benchmark' benchmark check
+expect 2 'did you mean --benchmark-python' benchmark show cartpole --python python3
 expect 2 'did you mean "check"?' benchmark chekc
 expect 2 'needs a command' benchmark
 expect 2 'no operand' benchmark list cartpole

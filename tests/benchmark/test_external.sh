@@ -158,6 +158,13 @@ mistake "can't be started" "cmd:missing-$$"
 mistake 'needs a module and a factory' python:
 mistake 'needs a module and a factory' python:broken
 mistake 'key=value' 'python:broken:make?at'
+mistake "a module's name and no file's" python:./broken.py:make
+mistake "a module's name and no file's" python:broken.py:make
+mistake 'did you mean python:MODULE:FACTORY' broken:make
+mistake 'did you mean python:MODULE:FACTORY' broken.py
+mistake 'did you mean lib:PATH' ./mine.so
+mistake 'did you mean cmd:COMMAND LINE' /bin/true
+mistake 'there are: cartpole.* python:MODULE:FACTORY, cmd:COMMAND LINE or lib:PATH' nothing-like-it
 one_line() { # PATTERN SPEC
     local output
     output=$("$program" benchmark show "$2" --benchmark-python "$python" 2>&1)

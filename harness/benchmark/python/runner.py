@@ -280,8 +280,14 @@ class Records(tuple):
     def __add__(self, other):
         return self.whole() + tuple(iter(other)) if isinstance(other, tuple) else NotImplemented
 
+    def __radd__(self, other):
+        return tuple(iter(other)) + self.whole() if isinstance(other, tuple) else NotImplemented
+
     def __mul__(self, times):
         return self.whole() * times
+
+    def __reduce_ex__(self, protocol):  # a copy, in another process too, is a plain tuple
+        return tuple, (list(self),)
 
     __rmul__ = __mul__
     __hash__ = None
