@@ -112,6 +112,9 @@ epg_code epg_run_prepare(epg_run_state *self, epg_error *err); /* checks all, cr
 epg_code epg_run_create(epg_run_state *self, epg_error *err);
 epg_code epg_run_reopen(epg_run_state *self, epg_error *err);
 epg_code epg_run_prepare_again(epg_run_state *self, double seconds_left, epg_error *err);
+/* At the end: the Agent's copy of its task, where an earlier Host died before it sealed it and this one did not start
+ * the Agent. */
+epg_code epg_run_settle_task(epg_run_state *self, epg_error *err);
 /* USAGE names the process that holds it. */
 epg_code epg_run_lock(int run, int *out, epg_error *err);
 
@@ -169,6 +172,9 @@ void epg_run_evidence_traces(epg_run_state *self, const char *what, uint64_t roo
  * when there are none. Whole traces are sealed by an event of their own. */
 void epg_run_keep_traces(epg_run_state *self, const char *name, const epg_evaluation_result *result,
                          char sha256[EPG_SHA256_HEX]);
+/* What an earlier Host wrote of traces and died before it sealed: its Episodes' records stand, and it is written anew.
+ */
+void epg_run_drop_unsealed_traces(epg_run_state *self);
 void epg_run_evidence_findings(epg_run_state *self, const epg_evidence_list *found, size_t from);
 
 /* --- seal.c: see seal.h --- */

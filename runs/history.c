@@ -378,6 +378,11 @@ static epg_code run_event(reader *self, const epg_ledger_line *line, epg_error *
     const char *reason = epg_event_line_text(&self->line, "terminal_reason");
     free(EPG_TAKE(history->terminal_reason));
     if (strcmp(line->event, "run_resumed") == 0) {
+        const char *phase = epg_event_line_text(&self->line, "phase");
+        if (phase != NULL && strcmp(phase, "agent") == 0) {
+            epg_history_reopen_task(history);
+        }
+        agent_stops(self, history->last_unix_ns); /* with its Host: the time until this one came is not the Agent's */
         history->interrupted = false;
         history->ended = false;
         return EPG_OK;

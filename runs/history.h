@@ -34,6 +34,7 @@ typedef struct epg_history_seal {
     char *path; /* from the Run directory */
     uint64_t bytes;
     char sha256[EPG_SHA256_HEX];
+    bool reopened; /* a Host has gone on since, which writes it anew, and may have died before it sealed it */
 } epg_history_seal;
 
 typedef struct epg_history {

@@ -9,6 +9,8 @@
 void epg_history_take_created(epg_history *history, const epg_event_line *event);
 void epg_history_take_seal(epg_history *history, const epg_event_line *event);
 void epg_history_take_traces(epg_history *history, const char *name, const epg_event_line *event);
+/* run_resumed: the Agent's copy of its task will be written anew. */
+void epg_history_reopen_task(epg_history *history);
 
 /* config.json, run.json and the invocation. `skims`: run.json is not read where there is a config.json: it grows with
  * submissions, and who is in a hurry needs nothing of it that config.json and the ledger don't tell. */

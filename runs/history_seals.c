@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "runs/history_parts.h"
+#include "runs/seal.h"
 
 static void add(epg_history *history, const char *path, uint64_t bytes, const char *sha256)
 {
@@ -36,4 +37,13 @@ void epg_history_take_traces(epg_history *history, const char *name, const epg_e
 {
     EPG_AUTO_FREE char *path = epg_format("traces/%s.digests", name);
     add(history, path, UINT64_MAX, epg_event_line_text(event, "traces_sha256"));
+}
+
+void epg_history_reopen_task(epg_history *history)
+{
+    for (size_t i = 0; i < history->seal_count; i++) {
+        if (strcmp(history->seals[i].path, EPG_RUN_TASK_PATH) == 0) {
+            history->seals[i].reopened = true;
+        }
+    }
 }

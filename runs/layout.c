@@ -49,6 +49,7 @@ static epg_code lay_workspace(int run, const epg_program *initial, const epg_ski
 {
     EPG_AUTO_CLOSE int workspace = -1;
     EPG_AUTO_CLOSE int feedback = -1;
+    EPG_AUTO_CLOSE int submissions = -1;
     EPG_AUTO_CLOSE int program = -1;
     EPG_TRY(make_directory(run, "workspace", 0700, &workspace, err));
     EPG_TRY(lay_program(workspace, "program", initial, 0644, 0755, err));
@@ -58,8 +59,9 @@ static epg_code lay_workspace(int run, const epg_program *initial, const epg_ski
     }
     EPG_TRY(make_directory(workspace, "analysis", 0700, NULL, err));
     EPG_TRY(make_directory(workspace, "feedback", 0700, &feedback, err));
-    EPG_TRY(make_directory(feedback, "submissions", 0755, NULL, err));
+    EPG_TRY(make_directory(feedback, "submissions", 0755, &submissions, err));
     EPG_TRY(lay_skills(workspace, skills, count, err));
+    EPG_TRY(epg_dir_sync(submissions, err)); /* for its mode, the only one that others may read */
     EPG_TRY(epg_dir_sync(feedback, err));
     return epg_dir_sync(workspace, err);
 }

@@ -210,6 +210,7 @@ static epg_code conclude(epg_run_state *self, epg_run_outcome *out, epg_error *e
         cost_known = cost_known && (cost > 0 || self->transcript != NULL);
     }
     tidy(self);
+    EPG_TRY(epg_run_settle_task(self, err));
     EPG_TRY(epg_run_seal_logs(self, err));
     EPG_TRY(
         EPG_EVENT(self->ledger, self->interrupted != 0 ? "run_interrupted" : "run_finished", err,

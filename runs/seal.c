@@ -161,7 +161,7 @@ static epg_tree_step seal_leftover(void *context, const epg_tree_entry *entry, e
     return *code == EPG_OK ? EPG_TREE_CONTINUE : EPG_TREE_STOP;
 }
 
-/* What stands there although the event that should have sealed it could not be written. */
+/* What stands there although the event that should have sealed it could not be written, or was not when a Host died. */
 static epg_code seal_leftovers(epg_run_state *self, epg_error *err)
 {
     static const char *const places[] = {"assessment", "traces", "validation"};
@@ -179,10 +179,9 @@ static epg_code seal_leftovers(epg_run_state *self, epg_error *err)
 
 epg_code epg_run_seal_logs(epg_run_state *self, epg_error *err)
 {
-    if (self->fault_code != NULL) {
+    if (self->fault_code != NULL || (self->history != NULL && self->interrupted != 0)) {
         EPG_TRY(seal_leftovers(self, err));
     }
-
     static const char *const logs[] = {"agent/stderr.log", "agent/stdout.log", "agent/transcript.jsonl",
                                        "evidence.jsonl"};
     for (size_t i = 0; i < EPG_COUNT(logs); i++) {

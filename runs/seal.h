@@ -8,7 +8,10 @@
 #ifndef EPG_RUNS_SEAL_H
 #define EPG_RUNS_SEAL_H
 
+#include "agents/invocation.h"
 #include "runs/history.h"
+
+#define EPG_RUN_TASK_PATH "workspace/" EPG_TASK_FILE /* the Agent's copy of its task */
 
 /* Hashes the first `limit` bytes (UINT64_MAX: all) of the regular file `path` ("a/b") below `run`. *bytes: its whole
  * size. NOT_FOUND, INVALID (a link, a directory). */

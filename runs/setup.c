@@ -14,6 +14,7 @@
 #include "base/text.h"
 #include "runs/coordinator.h"
 #include "runs/document.h"
+#include "runs/seal.h"
 #include "system/files.h"
 #include "system/io.h"
 #include "system/tree.h"
@@ -234,8 +235,6 @@ static epg_code keep_records(epg_run_state *self, epg_error *err)
     return epg_pool_keep_records(self->pool, records, true, err);
 }
 
-#define TASK_PATH "workspace/" EPG_TASK_FILE
-
 /* The Agent's copy of its task. */
 static epg_code write_task(epg_run_state *self, epg_error *err)
 {
@@ -266,7 +265,7 @@ static epg_code lay_run(epg_run_state *self, epg_error *err)
     EPG_TRY(epg_ledger_create(self->run, &self->ledger, err));
     epg_ledger_before_sync(self->ledger, sync_records, self);
     EPG_TRY(epg_run_created(self, err));
-    return epg_run_seal(self, TASK_PATH, EPG_SEAL_ANEW, err);
+    return epg_run_seal(self, EPG_RUN_TASK_PATH, EPG_SEAL_ANEW, err);
 }
 
 epg_code epg_run_create(epg_run_state *self, epg_error *err)
@@ -370,6 +369,7 @@ epg_code epg_run_reopen(epg_run_state *self, epg_error *err)
     }
     EPG_TRY(check_store(self, err));
     EPG_TRY(epg_run_directory_recover(self->run, err));
+    epg_run_drop_unsealed_traces(self);
     EPG_TRY(epg_run_evidence_open(self, err));
     EPG_TRY(epg_ledger_open(self->run, &self->ledger, &torn, err));
     epg_ledger_before_sync(self->ledger, sync_records, self);
@@ -400,5 +400,16 @@ epg_code epg_run_prepare_again(epg_run_state *self, double seconds_left, epg_err
     epg_task_resume_note(&progress, &self->task);
     EPG_TRY(build_invocation(self, &self->task, err));
     EPG_TRY(write_task(self, err));
-    return epg_run_seal(self, TASK_PATH, EPG_SEAL_ANEW, err);
+    return epg_run_seal(self, EPG_RUN_TASK_PATH, EPG_SEAL_ANEW, err);
+}
+
+epg_code epg_run_settle_task(epg_run_state *self, epg_error *err)
+{
+    const epg_history_seal *seal = epg_seal_find(self->history, EPG_RUN_TASK_PATH);
+    if (seal == NULL || !seal->reopened || self->task.size > 0) {
+        return EPG_OK;
+    }
+    task_text(self, &self->task);
+    EPG_TRY(write_task(self, err));
+    return epg_run_seal(self, EPG_RUN_TASK_PATH, EPG_SEAL_ANEW, err);
 }

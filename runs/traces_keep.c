@@ -1,5 +1,6 @@
 /* What the Host keeps of Episodes' steps when their records go. */
 #include <errno.h>
+#include <string.h>
 
 #include "base/text.h"
 #include "runs/coordinator.h"
@@ -45,10 +46,18 @@ static epg_code keep_whole(epg_run_state *self, int traces, int records, const c
     return EPG_OK;
 }
 
-static epg_code hash_digests(epg_run_state *self, const char *name, char sha256[EPG_SHA256_HEX], epg_error *err)
+/* Those of an evaluation that an earlier Host has sealed stand: only what they are is told. */
+static epg_code keep_digests(epg_run_state *self, int traces, int records, const char *name,
+                             const epg_evaluation_result *result, char sha256[EPG_SHA256_HEX], epg_error *err)
 {
     EPG_AUTO_FREE char *path = epg_format("traces/%s.digests", name);
+    const epg_history_seal *sealed = epg_seal_find(self->history, path);
     uint64_t bytes = 0;
+    if (sealed != NULL) {
+        memcpy(sha256, sealed->sha256, sizeof sealed->sha256);
+        return EPG_OK;
+    }
+    EPG_TRY(epg_digests_write(traces, records, name, result, err));
     epg_error why = {.text = ""};
     epg_code code = epg_seal_hash(self->run, path, UINT64_MAX, sha256, &bytes, &why);
     if (code == EPG_ERR_NOT_FOUND) {
@@ -70,9 +79,11 @@ static epg_code keep(epg_run_state *self, const char *name, const epg_evaluation
         return epg_fail_errno(err, errno, "can't make the directory for traces");
     }
     EPG_TRY(epg_dir_open(self->run, "traces", &traces, err));
-    EPG_TRY(epg_digests_write(traces, records, name, result, err));
-    EPG_TRY(hash_digests(self, name, sha256, err));
-    return self->request->full_traces ? keep_whole(self, traces, records, name, result, err) : EPG_OK;
+    EPG_TRY(keep_digests(self, traces, records, name, result, sha256, err));
+    EPG_AUTO_FREE char *whole = epg_traces_path(name);
+    return self->request->full_traces && epg_seal_find(self->history, whole) == NULL
+               ? keep_whole(self, traces, records, name, result, err)
+               : EPG_OK;
 }
 
 void epg_run_keep_traces(epg_run_state *self, const char *name, const epg_evaluation_result *result,
@@ -82,5 +93,35 @@ void epg_run_keep_traces(epg_run_state *self, const char *name, const epg_evalua
     sha256[0] = '\0';
     if (keep(self, name, result, sha256, &fault) != EPG_OK) {
         epg_run_evidence_fault(self, "traces", &fault);
+    }
+}
+
+static void drop_unsealed(const epg_run_state *self, const char *phase, uint64_t number)
+{
+    char id[EPG_SUBMISSION_ID_TEXT];
+    epg_submission_id(number, id);
+    EPG_AUTO_FREE char *name = epg_format("%s%s", phase, id);
+    EPG_AUTO_FREE char *digests = epg_format("traces/%s.digests", name);
+    EPG_AUTO_FREE char *whole = epg_traces_path(name);
+    const char *const paths[] = {digests, whole};
+    for (size_t i = 0; i < EPG_COUNT(paths); i++) {
+        if (epg_seal_find(self->history, paths[i]) == NULL) {
+            (void)epg_io_unlink(self->run, paths[i], 0);
+        }
+    }
+}
+
+void epg_run_drop_unsealed_traces(epg_run_state *self)
+{
+    const epg_history *history = self->history;
+    for (size_t i = 0; i < history->submission_count; i++) {
+        if (history->submissions[i].facts.state == EPG_SUBMISSION_RUNNING) {
+            drop_unsealed(self, "", i + 1);
+        }
+    }
+    /* Power may have taken the event that a measure was started, and left its traces. */
+    for (size_t i = 0; i < history->candidate_count; i++) {
+        drop_unsealed(self, "validation-", history->candidates[i]);
+        drop_unsealed(self, "assessment-", history->candidates[i]);
     }
 }

@@ -26,7 +26,7 @@ static const char *const passed_over[] = {
     "displaced",          /* what the Agent had put in the Host's way: unsealed */
 };
 
-/* Those that a Host uses while it runs; empty or gone when it is done. */
+/* Those that a Host uses while it runs; empty or gone when it is done. An interrupted one leaves them to the next. */
 static const char *const working[] = {"records", "staging", "agent/home"};
 
 /* Checked by what they hold, or (the lock) unsealed. */
@@ -110,8 +110,9 @@ static epg_tree_step visit(void *context, const epg_tree_entry *entry, epg_code 
             (void)epg_verify_expect(self, there, entry->path, "is not of the Host's making");
             return EPG_TREE_SKIP;
         }
-        bool skip = is_one_of(entry->path, passed_over, EPG_COUNT(passed_over)) || is_agents_own(entry->path) ||
-                    (!self->settled && is_one_of(entry->path, working, EPG_COUNT(working)));
+        bool skip =
+            is_one_of(entry->path, passed_over, EPG_COUNT(passed_over)) || is_agents_own(entry->path) ||
+            ((!self->settled || self->history.interrupted) && is_one_of(entry->path, working, EPG_COUNT(working)));
         return skip ? EPG_TREE_SKIP : EPG_TREE_CONTINUE;
     }
     self->out->checks++;
@@ -127,7 +128,7 @@ static void check_documents(epg_verifier *self)
     const epg_history *history = &self->history;
     for (size_t i = 0; i < history->seal_count; i++) {
         const epg_history_seal *seal = &history->seals[i];
-        if (epg_seal_find(history, seal->path) == seal) {
+        if (epg_seal_find(history, seal->path) == seal && (self->settled || !seal->reopened)) {
             const char *what = epg_seal_check(self->run, seal, grows(self, seal->path));
             (void)epg_verify_expect(self, what == NULL, seal->path, what);
         }

@@ -11,6 +11,7 @@
  * calls of that name are counted ("open", "write", "fsync", "fdatasync", "rename", "mkdir", "unlink", "chmod",
  * "truncate", "symlink", "bind", "boundary"). N+ means N and every point after it.
  *   kill@N[:CALL]         the process ends by SIGKILL just before the call
+ *   term@N[:CALL]         the process gets a SIGTERM just before the call, which is then made
  *   torn@N[:CALL]         as kill, but a write has put the first half of its bytes there
  *   errno=NAME@N[:CALL]   the call does nothing and fails: ENOSPC, EIO, EDQUOT, EROFS, EACCES, EPERM, EMFILE, ENFILE,
  *                         ENOMEM, EFBIG; with EINTR it is interrupted once and then tried again, as the kernel does

@@ -16,7 +16,7 @@
 const char *const epg_io_call_names[EPG_IO_CALLS] = {"open",   "write", "fsync",    "fdatasync", "rename", "mkdir",
                                                      "unlink", "chmod", "truncate", "symlink",   "bind",   "boundary"};
 
-typedef enum io_action { ACTION_KILL, ACTION_TORN, ACTION_ERRNO, ACTION_SHORT } io_action;
+typedef enum io_action { ACTION_KILL, ACTION_TERM, ACTION_TORN, ACTION_ERRNO, ACTION_SHORT } io_action;
 
 typedef struct io_directive {
     io_action action;
@@ -56,7 +56,7 @@ static bool read_action(io_directive *directive, const char *text, size_t size)
     static const struct {
         const char *name;
         io_action action;
-    } actions[] = {{"kill", ACTION_KILL}, {"torn", ACTION_TORN}, {"short", ACTION_SHORT}};
+    } actions[] = {{"kill", ACTION_KILL}, {"term", ACTION_TERM}, {"torn", ACTION_TORN}, {"short", ACTION_SHORT}};
     for (size_t i = 0; i < EPG_COUNT(actions); i++) {
         if (strlen(actions[i].name) == size && strncmp(actions[i].name, text, size) == 0) {
             directive->action = actions[i].action;
@@ -171,6 +171,9 @@ int epg_io_pass(epg_io_call call, epg_io_part *part)
     switch (directive->action) {
     case ACTION_KILL:
         epg_io_die();
+    case ACTION_TERM:
+        (void)kill(getpid(), SIGTERM);
+        return 0;
     case ACTION_TORN:
         if (part == NULL) {
             epg_io_die();

@@ -145,6 +145,13 @@ START_TEST(a_torn_write_leaves_its_first_half)
 }
 END_TEST
 
+START_TEST(a_termination_comes_before_its_call)
+{
+    ck_assert_int_eq(play("term@3", NULL, 0).signal, SIGTERM); /* nobody there handles it */
+    ck_assert(!record_is_there());
+}
+END_TEST
+
 START_TEST(a_short_write_is_completed)
 {
     ck_assert_int_eq(play("short@1:write", NULL, 0).code, 0);
@@ -369,6 +376,7 @@ static Suite *io_suite(void)
     tcase_add_loop_test(tests, every_errno_that_is_named_can_be_played, 0, 10);
     tcase_add_loop_test(tests, an_interrupted_call_is_tried_again, 1, STEPS + 1);
     tcase_add_test(tests, a_torn_write_leaves_its_first_half);
+    tcase_add_test(tests, a_termination_comes_before_its_call);
     tcase_add_test(tests, a_short_write_is_completed);
     tcase_add_test(tests, several_faults_can_be_played_at_once);
     tcase_add_loop_test(tests, a_fault_that_cannot_be_read_ends_the_process, 0, 13);
