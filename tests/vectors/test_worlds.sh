@@ -4,6 +4,7 @@ set -u
 here=$EPG_SOURCE/tests/vectors
 work=$(mktemp -d)
 trap 'rm -rf -- "$work"' EXIT
+export PYTHONDONTWRITEBYTECODE=1
 python3 "$here/worlds.py" --check "$here/data/builtin_benchmarks.json" || exit 1
 python3 "$here/worlds.py" >"$work/worlds.json" && cmp "$work/worlds.json" "$here/data/worlds.json" || exit 1
 # It has teeth: worlds that are written wrong are told.
