@@ -292,12 +292,11 @@ static epg_code read_request(const epg_options *options, epg_benchmark_check_req
     EPG_TRY(epg_option_u64(options, "episodes", 1, 10000, &episodes, err));
     EPG_TRY(epg_option_u64(options, "steps", 1, 10000000, &steps, err));
     EPG_TRY(epg_option_seconds(options, "environment-timeout", &limit, err));
-    const epg_option *file = epg_option_find(options, "actions");
-    if (file->given) {
-        EPG_TRY(read_actions(file->value, actions, err));
+    if (epg_option_given(options, "actions")) {
+        EPG_TRY(read_actions(epg_option_text(options, "actions"), actions, err));
     }
-    const epg_option *split = epg_option_find(options, "split");
-    out->split = split->given ? split->value : "train";
+    const char *split = epg_option_text(options, "split");
+    out->split = split != NULL ? split : "train";
     out->seed = seed;
     out->episodes = episodes;
     out->steps = steps;

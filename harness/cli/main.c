@@ -167,7 +167,8 @@ int main(int argc, char **argv)
         return EXIT_READER_GONE;
     }
     if (code != EPG_OK) {
-        (void)fprintf(stderr, "evopolicygym: %s\n", err.text);
+        EPG_AUTO_FREE char *line = epg_printable(err.text, strlen(err.text)); /* whatever names it repeats */
+        (void)fprintf(stderr, "evopolicygym: %s\n", line);
         return epg_exit_code(code);
     }
     return negative ? 1 : 0;

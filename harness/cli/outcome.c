@@ -27,7 +27,8 @@ static void print_outcome(const char *directory, const epg_run_outcome *outcome)
 {
     (void)printf("Run %s: %s\n", directory, outcome->terminal_reason);
     if (outcome->detail != NULL) {
-        (void)printf("  why         %s\n", outcome->detail);
+        EPG_AUTO_FREE char *why = epg_printable(outcome->detail, strlen(outcome->detail));
+        (void)printf("  why         %s\n", why);
     }
     (void)printf("  submissions %llu\n", (unsigned long long)outcome->submissions);
     if (outcome->final_submission > 0) {

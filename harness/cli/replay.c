@@ -8,6 +8,7 @@
 #include "cli/cli.h"
 #include "cli/replay_state.h"
 #include "cli/replay_told.h"
+#include "cli/setup.h"
 #include "cli/traces_option.h"
 #include "system/files.h"
 #include "system/io.h"
@@ -221,12 +222,10 @@ static epg_code open_traces(const epg_options *options, epg_replay_setup *setup,
 
 static epg_code read_setup(const epg_options *options, epg_replay_setup *out, char **python, epg_error *err)
 {
-    unsigned long long jobs = 0;
-    EPG_TRY(epg_option_u64(options, "jobs", 1, 256, &jobs, err));
+    EPG_TRY(epg_setup_jobs(options, &out->jobs, err));
     if (epg_option_given(options, "python")) {
         EPG_TRY(epg_python_find(epg_option_text(options, "python"), python, err));
     }
-    out->jobs = (unsigned)jobs;
     out->execution = epg_option_text(options, "execution");
     out->python = *python;
     out->allow_unsafe = epg_option_given(options, "allow-unsafe-process");

@@ -135,8 +135,9 @@ static epg_code write_page(const char *path, bool named, epg_span page, epg_erro
     return write_file(real != NULL ? real : path, named, page, err);
 }
 
-static epg_code report(const epg_options *options, const char *path, bool *negative, epg_error *err)
+static epg_code run_report(epg_options *options, bool *negative, epg_error *err)
 {
+    const char *path = epg_option_text(options, "output");
     EPG_CLEANUP(readings_free)
     readings all = {.items = epg_alloc_array(options->operand_count, sizeof *all.items),
                     .verifications = epg_alloc_array(options->operand_count, sizeof *all.verifications),
@@ -153,12 +154,6 @@ static epg_code report(const epg_options *options, const char *path, bool *negat
     }
     *negative = !warn(&all);
     return EPG_OK;
-}
-
-static epg_code run_report(epg_options *options, bool *negative, epg_error *err)
-{
-    const epg_option *output = epg_option_find(options, "output");
-    return report(options, output->given ? output->value : NULL, negative, err);
 }
 
 static const epg_option table[] = {

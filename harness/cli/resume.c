@@ -1,6 +1,7 @@
 /* `evopolicygym resume` and `evopolicygym finish`: a Run that exists goes on. */
 #include "cli/cli.h"
 #include "cli/outcome.h"
+#include "cli/setup.h"
 
 static const char resume_usage[] =
     "Usage: evopolicygym resume RUN [OPTIONS]\n\n"
@@ -22,9 +23,7 @@ static const char finish_examples[] = "  # What there is, and the best of it.\n"
 
 static epg_code go_on(const epg_options *options, epg_run_again_request *again, bool *negative, epg_error *err)
 {
-    unsigned long long jobs = 0;
-    EPG_TRY(epg_option_u64(options, "jobs", 1, 256, &jobs, err));
-    again->jobs = (unsigned)jobs;
+    EPG_TRY(epg_setup_jobs(options, &again->jobs, err));
     if (epg_option_given(options, "progress")) {
         EPG_TRY(epg_progress_mode_parse(epg_option_text(options, "progress"), &again->progress, err));
     }

@@ -69,7 +69,7 @@ static epg_code keep_likeness(const epg_options *options, epg_error *err)
     static const char *const changes[] = {"model",      "effort",    "agent-option", "agent-executable",
                                           "agent-task", "agent-home"};
     for (size_t i = 0; i < EPG_COUNT(changes); i++) {
-        if (epg_option_find(options, changes[i])->given) {
+        if (epg_option_given(options, changes[i])) {
             return epg_fail(err, EPG_ERR_USAGE,
                             "--%s changes the Agent that --like gives: name the Agent too (--agent NAME)", changes[i]);
         }

@@ -45,12 +45,20 @@ static epg_code read_profile(const epg_options *options, epg_profile *out, epg_e
     return EPG_OK;
 }
 
+epg_code epg_setup_jobs(const epg_options *options, unsigned *jobs, epg_error *err)
+{
+    unsigned long long number = *jobs;
+    EPG_TRY(epg_option_u64(options, "jobs", 1, JOBS_MAX, &number, err));
+    *jobs = (unsigned)number;
+    return EPG_OK;
+}
+
 epg_code epg_setup_read(const epg_options *options, epg_setup *out, epg_error *err)
 {
     EPG_CLEANUP(epg_setup_free) epg_setup setup = {0};
-    unsigned long long jobs = usable_cores();
     double limit = 60;
-    EPG_TRY(epg_option_u64(options, "jobs", 1, JOBS_MAX, &jobs, err));
+    setup.pool.jobs = usable_cores();
+    EPG_TRY(epg_setup_jobs(options, &setup.pool.jobs, err));
     EPG_TRY(epg_option_seconds(options, "environment-timeout", &limit, err));
     EPG_TRY(read_profile(options, &setup.pool.execution.profile, err));
     if (!epg_option_given(options, "benchmark")) {
@@ -63,7 +71,6 @@ epg_code epg_setup_read(const epg_options *options, epg_setup *out, epg_error *e
     if (other != NULL && epg_python_find(other, &setup.benchmark_python, err) != EPG_OK) {
         return epg_fail_within(err, "--benchmark-python");
     }
-    setup.pool.jobs = (unsigned)jobs;
     setup.pool.call_limit_ns = epg_duration_ns(limit);
     setup.pool.benchmark_options =
         (epg_benchmark_options){.python = setup.benchmark_python, .call_limit_ns = setup.pool.call_limit_ns};

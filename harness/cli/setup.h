@@ -65,6 +65,8 @@ typedef struct epg_setup {
 } epg_setup;
 void epg_setup_free(epg_setup *setup);
 
+/* --jobs; untouched when it was not given. USAGE. */
+epg_code epg_setup_jobs(const epg_options *options, unsigned *jobs, epg_error *err);
 /* Reads the rows above and checks that the profile can be had. The caller fills the rest of `pool`. USAGE or
  * UNAVAILABLE. */
 epg_code epg_setup_read(const epg_options *options, epg_setup *out, epg_error *err);

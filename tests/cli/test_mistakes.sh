@@ -121,6 +121,8 @@ wrong 'takes no operand' doctor -- x
 wrong 'takes no operand' benchmark list -- x
 wrong 'needs one Benchmark' benchmark show cartpole -- x
 wrong 'say what to do' agent list -- x
+wrong 'no\x0asuch\x1b[31m' log $'no\nsuch\e[31m'
+wrong 'a\x0ab' agent show $'a\nb'
 for command in log show diff compare report checkout export replay; do
     timeout 60 "$host" "$command" nope >"$work/out" 2>"$work/err" </dev/null
     check "$command of nothing: 2" [ $? -eq 2 ]
