@@ -22,7 +22,9 @@ static double draw_unit(uint64_t *state)
 
 static epg_code not_understood(epg_error *err)
 {
-    return epg_fail(err, EPG_ERR_USAGE, "Actions can't be drawn from this action space: give them with --actions");
+    return epg_fail(err, EPG_ERR_USAGE,
+                    "Actions can't be drawn from this action space: give them with --actions FILE, a JSON "
+                    "list of Episodes, each a list of Actions");
 }
 
 static bool is_one_of(epg_span text, const char *const *names)

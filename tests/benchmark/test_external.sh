@@ -99,7 +99,7 @@ for size in 1M 0 -1 4g 2GB M 99999999999T ''; do
 done
 
 # --- what is no fault ---
-for at in nothing print-spec print-step print-feedback spawn-step spawn-close large-scenario; do
+for at in nothing print-spec print-step print-feedback spawn-step spawn-close python-step large-scenario; do
     evaluate good "python:broken:make?at=$at" -n 3 --json || fail "at=$at: $(tail -n 1 "$work/err")"
     grep -q '"score": 9.0' "$work/out" || fail "at=$at: another score"
 done

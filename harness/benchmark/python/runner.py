@@ -536,6 +536,8 @@ def main(module, factory, *words):
     channel = Channel()
     for descriptor in (RECEIVE, SEND):
         os.set_inheritable(descriptor, False)
+    # An interpreter that the package starts finds `evopolicygym` too.
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (os.environ.get("PYTHONPATH"), HERE)))
     try:
         converse(Runner(channel, module, factory, words), channel)
     except (Ended, BrokenPipeError):

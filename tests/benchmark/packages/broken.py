@@ -33,6 +33,9 @@ class Broken:
             return
         if what == "raise":
             raise RuntimeError("told to raise in " + call)
+        if what == "python":  # an interpreter of the package's own
+            code = "import evopolicygym, broken; from importlib import metadata; metadata.version('evopolicygym')"
+            subprocess.run([sys.executable, "-c", code], check=True)
         if what == "pipe":  # of the package's own
             reading, writing = os.pipe()
             os.close(reading)
