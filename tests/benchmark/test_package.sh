@@ -63,4 +63,15 @@ same baseline 'river=wide&fog=0.25&note=5' '{"river": "wide", "fog": 0.25, "note
 same baseline 'river=narrow&fog=1&note=None' '{"river": "narrow", "fog": 1.0}'
 same refused 'fog=0.5' '{"fog": 0.5}'
 same raising 'fog=0.5' '{"fog": 0.5}'
+
+# The example that the documentation names.
+example='python:my_benchmark:make_benchmark?size=30'
+cd "$EPG_SOURCE/examples/benchmark-python" || fail 'no example'
+export PYTHONDONTWRITEBYTECODE=1
+host 'benchmark check' "$example" >"$work/out" 2>&1
+check 'the example has no fault' grep -q ' 0 faults' "$work/out" || cat "$work/out"
+host 'benchmark baseline' "$example" --to "$work/guesser" >/dev/null || fail 'its baseline'
+check 'its baseline is beside it' cmp "$work/guesser/policy.py" baseline/policy.py
+host evaluate "$work/guesser" -b "$example" -n 5 --execution process --allow-unsafe-process --json >"$work/out" 2>"$work/err"
+check 'its baseline plays' grep -q '"policy_failures": 0' "$work/out" || cat "$work/err"
 check 'nothing lives' none_living
