@@ -1,12 +1,10 @@
 /* The Agent's environment: an allow-list, what is set, and what the Host owns. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "agents/invocation.h"
 #include "agents/names.h"
 #include "agents/template.h"
 #include "base/memory.h"
-#include "base/text.h"
 
 static const char *const common_names[] = {"HOME",          "HTTP_PROXY",   "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY",
                                            "SSL_CERT_FILE", "SSL_CERT_DIR", "TMPDIR",      "LANG",      "LC_ALL",

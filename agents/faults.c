@@ -1,5 +1,4 @@
 /* What an agent's failure was, told from its words. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "agents/pattern.h"

@@ -1,7 +1,6 @@
 /* The private home of a Run's Agent: directories and files that the adapter names, and a login brought in. */
 #include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>

@@ -1,6 +1,5 @@
 #include "agents/invocation.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

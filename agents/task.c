@@ -3,7 +3,6 @@
 #include <inttypes.h>
 
 #include "base/json.h"
-#include "base/memory.h"
 
 /* Limits of one submit that are facts of the session protocol, and what an example should be where it is free to
  * choose. */

@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include "agents/probe.h"
-#include "base/text.h"
 
 void epg_cli_agent_free(epg_cli_agent *agent)
 {

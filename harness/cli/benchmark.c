@@ -1,6 +1,5 @@
 /* `evopolicygym benchmark list | show SPEC | check SPEC | baseline SPEC`. */
 #include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"

@@ -1,8 +1,7 @@
 /* `evopolicygym export`: a Run's trajectory for other tools. */
-#include <string.h>
 
-#include "cli/cli.h"
 #include "runs/export.h"
+#include "cli/cli.h"
 
 static const char usage[] =
     "Usage: evopolicygym export RUN [OPTIONS]\n\n"

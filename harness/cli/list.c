@@ -1,10 +1,6 @@
 /* `evopolicygym list`: the Runs below a directory. */
-#include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/text.h"

@@ -1,5 +1,4 @@
 /* `evopolicygym log`: one line a submission. */
-#include <string.h>
 
 #include "base/text.h"
 #include "cli/cli.h"

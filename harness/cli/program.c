@@ -1,7 +1,5 @@
 /* `evopolicygym program`: what a snapshot of a directory would be. */
-#include <fcntl.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/json.h"
 #include "base/text.h"

@@ -2,7 +2,6 @@
 
 #include <sched.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/clock.h"
 

@@ -1,5 +1,4 @@
 /* `evopolicygym show`: all about one submission. */
-#include <stdio.h>
 #include <string.h>
 
 #include "base/text.h"

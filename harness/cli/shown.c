@@ -1,11 +1,9 @@
 #include "cli/shown.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/text.h"
 #include "cli/cli.h"
 

@@ -1,9 +1,7 @@
 /* FrozenLake-v1: cross a frozen lake from start to goal without falling into a hole; the ice may be slippery. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
-#include "base/text.h"
 #include "environments/kinds.h"
 
 enum { DIRECTIONS = 4 }; /* left, down, right, up: each is beside its perpendiculars */
@@ -50,13 +48,6 @@ static double perpendicular_probability(const lake_parameters *self)
     return self->slippery ? (1.0 - self->success_rate) / 2.0 : 0.0;
 }
 
-static void add_number(epg_buffer *out, const char *key, double value)
-{
-    char text[EPG_DOUBLE_TEXT];
-    (void)epg_double_text(value, text);
-    (void)epg_buffer_format(out, ", '%s': %s", key, text);
-}
-
 static void describe_parameters(const lake_parameters *self, epg_buffer *out)
 {
     EPG_AUTO_BUFFER holes = {0};
@@ -77,9 +68,9 @@ static void describe_parameters(const lake_parameters *self, epg_buffer *out)
                             "'state_encoding': 'row_major_state_equals_row_times_columns_plus_column'",
                             self->size, self->size, self->size - 1, self->size - 1, epg_buffer_cstr(&holes),
                             epg_buffer_cstr(&map), map_names[self->map], self->slippery ? "true" : "false");
-    add_number(&text, "each_perpendicular_direction_probability", perpendicular_probability(self));
-    add_number(&text, "requested_direction_probability", requested_probability(self));
-    add_number(&text, "success_rate", self->success_rate);
+    epg_simple_literal_number(&text, "each_perpendicular_direction_probability", perpendicular_probability(self));
+    epg_simple_literal_number(&text, "requested_direction_probability", requested_probability(self));
+    epg_simple_literal_number(&text, "success_rate", self->success_rate);
     (void)epg_buffer_byte(&text, '}');
     epg_simple_literal(out, epg_buffer_cstr(&text));
 }

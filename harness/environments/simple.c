@@ -2,7 +2,6 @@
 
 #include <stdalign.h>
 #include <stddef.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -291,4 +290,11 @@ void epg_simple_literal(epg_buffer *out, const char *json)
         (void)fprintf(stderr, "%s\n%s\n", err.text, text);
         abort();
     }
+}
+
+void epg_simple_literal_number(epg_buffer *text, const char *key, double value)
+{
+    char number[EPG_DOUBLE_TEXT];
+    (void)epg_double_text(value, number);
+    (void)epg_buffer_format(text, ", '%s': %s", key, number);
 }

@@ -49,6 +49,8 @@ epg_code epg_simple_open(const epg_simple_kind *kind, const char *parameters, ep
 /* Appends the value of a JSON text that is written with ' for ", so that specs stay readable in C: integers become
  * ints, numbers with a point or an exponent floats. A fault in it is a fault of ours and aborts. */
 void epg_simple_literal(epg_buffer *out, const char *json);
+/* Adds a member behind another to such a text. */
+void epg_simple_literal_number(epg_buffer *text, const char *key, double value);
 
 /* Appends a list of float32 values, widened: an observation in one piece, for Environments that are stepped millions of
  * times a second. */

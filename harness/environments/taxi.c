@@ -1,7 +1,6 @@
 /* Taxi-v4: fetch a passenger at one of four landmarks and take them to another. Rain can push the taxi aside; a fickle
  * passenger may change their mind once, on the first move with them aboard. */
 #include "base/memory.h"
-#include "base/text.h"
 #include "environments/kinds.h"
 
 enum { SIZE = 5, LANDMARKS = 4, IN_TAXI = 4, STATES = SIZE * SIZE * (LANDMARKS + 1) * LANDMARKS };
@@ -42,13 +41,6 @@ static double aside_probability(const taxi_parameters *self)
     return self->rainy ? (1.0 - self->rainy_probability) / 2.0 : 0.0;
 }
 
-static void add_number(epg_buffer *out, const char *key, double value)
-{
-    char text[EPG_DOUBLE_TEXT];
-    (void)epg_double_text(value, text);
-    (void)epg_buffer_format(out, ", '%s': %s", key, text);
-}
-
 static void describe_parameters(const taxi_parameters *self, epg_buffer *out)
 {
     EPG_AUTO_BUFFER text = {0};
@@ -65,10 +57,10 @@ static void describe_parameters(const taxi_parameters *self, epg_buffer *out)
                " 'state_encoding': '(((taxi_row*5+taxi_column)*5+passenger_index)*4+destination_index)'");
     (void)epg_buffer_format(&text, ", 'fickle_passenger': %s, 'is_rainy': %s", self->fickle ? "true" : "false",
                             self->rainy ? "true" : "false");
-    add_number(&text, "each_lateral_movement_probability", aside_probability(self));
-    add_number(&text, "requested_movement_probability", self->rainy ? self->rainy_probability : 1.0);
-    add_number(&text, "fickle_probability", self->fickle_probability);
-    add_number(&text, "rainy_probability", self->rainy_probability);
+    epg_simple_literal_number(&text, "each_lateral_movement_probability", aside_probability(self));
+    epg_simple_literal_number(&text, "requested_movement_probability", self->rainy ? self->rainy_probability : 1.0);
+    epg_simple_literal_number(&text, "fickle_probability", self->fickle_probability);
+    epg_simple_literal_number(&text, "rainy_probability", self->rainy_probability);
     /* The one text here that holds the literal's own quotes. */
     (void)epg_buffer_text(&text, ", 'map_encoding': 'each interior \\u0027:\\u0027 permits east-west passage; "
                                  "\\u0027|\\u0027 is a vertical wall; north-south movement has no interior walls'}");

@@ -8,9 +8,7 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "base/clock.h"
 #include "evaluation/pool.h"
 #include "evaluation/spool.h"
 

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <ftw.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>

@@ -1,7 +1,6 @@
 /* A command is a file behind links. What it needs besides is told by where it lies (in a node_modules tree, in the bin
  * of an interpreter's prefix) and by its first line. */
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

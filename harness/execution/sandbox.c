@@ -22,12 +22,8 @@
  * looks at every single Policy process from outside before its Program is named to it. */
 #include "execution/sandbox.h"
 
-#include <fcntl.h>
 #include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "execution/box.h"

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <sys/random.h>
 
-#include "base/clock.h"
 #include "guest/internal.h"
 
 epg_code epg_guest_open(const epg_execution *execution, int cancel, epg_guest **out, epg_error *err)

@@ -8,14 +8,12 @@
  * the end of a process shows there even when another process holds its pipes. (The first 10 ms of a wait are spent in
  * the read itself, which costs less and looks at nothing else: see epg_channel_be_patient.) */
 #include <errno.h>
-#include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/text.h"

@@ -1,7 +1,6 @@
 /* Our side of the fork server. Requests and answers are single packets, answered in the order in which they were sent.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <string.h>
 #include <sys/mman.h>

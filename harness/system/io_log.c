@@ -1,5 +1,4 @@
 /* The log of the write seam: one line of JSON for each call that worked. */
-#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdint.h>

@@ -5,7 +5,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/memory.h"

@@ -1,7 +1,6 @@
 #include "support/home.h"
 
 #include <fcntl.h>
-#include <stddef.h>
 #include <unistd.h>
 
 #include "support/support.h"

@@ -1,6 +1,4 @@
 /* The bounded log of a Policy's output, against a plain copy of all that was appended. */
-#include <stdlib.h>
-#include <string.h>
 
 #include "support/support.h"
 #include "system/log.h"

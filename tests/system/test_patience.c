@@ -1,7 +1,6 @@
 /* Channels that wait in the read itself: everything that another wait would notice is noticed all the same. */
 #include <fcntl.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>

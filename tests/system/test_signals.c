@@ -3,7 +3,6 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "support/support.h"

@@ -3,7 +3,6 @@
  * library (the float32 observations then differ in their last bits, and a little more with each step). */
 #include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

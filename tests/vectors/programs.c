@@ -1,8 +1,6 @@
 /* programs, skills: directories made as the vectors say, captured, and compared in files, sizes, digest or refusal. */
 #include "vectors/vectors.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>

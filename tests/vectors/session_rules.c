@@ -1,5 +1,4 @@
 /* The small families of a Run: seeds, selectors, the frames of the session, and the client's command line. */
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -3,11 +3,8 @@
  * its message, and the ledger must gain the same events with the same fields.
  *
  * One exchange differs on purpose: {"method":"status"} is a request of ours that the recorded Host did not know. */
-#include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "support/host.h"
 #include "support/support.h"
