@@ -273,6 +273,21 @@ class AsDataclasses(unittest.TestCase):
             with self.assertRaisesRegex(TypeError, re.escape(hint)):
                 make()
 
+    def test_what_is_taken_can_be_sent(self):
+        def nested(levels):
+            value = 0
+            for _ in range(levels):
+                value = {"b": value, "a": 1}
+            return value
+
+        for make, most in ((lambda value: EpisodeSpec(1, value), 60), (lambda value: Step(0, 0.0, metrics=value), 60),
+                           (lambda value: Feedback(0.0, value), 32), (lambda value: Step(value, 0.0), 32)):
+            make(nested(most))
+            with self.assertRaisesRegex(ValueError, "over %d levels" % most):
+                make(nested(most + 1))
+        with self.assertRaisesRegex(ValueError, "over 16777216 bytes"):
+            Feedback(0.0, "x" * (1 << 24))
+
     def test_values_that_hold_themselves_are_refused(self):
         around = []
         around.append(around)

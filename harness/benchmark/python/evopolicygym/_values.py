@@ -10,7 +10,9 @@ from struct import Struct
 from ._codec import decode, encode
 from .policy import TensorValue
 
-TRUSTED_DEPTH, TRUSTED_NODES, TRUSTED_BYTES = 64, (1 << 32) - 1, 64 * 1024 * 1024
+TRUSTED_DEPTH, TRUSTED_NODES, TRUSTED_BYTES = 60, (1 << 32) - 1, 64 * 1024 * 1024
+CONTENT_LIMITS = 32, 1_000_000, 16 * 1024 * 1024
+_FRAME_DEPTH = 64  # of what holds a trusted value, or several, on its way
 U64_MAX = (1 << 64) - 1
 
 _length = Struct(">Q").pack
@@ -117,12 +119,12 @@ def public_bytes(value, name):
         raise _told(error, name) from None
 
 
-def trusted_bytes(value, name):
+def trusted_bytes(value, name, limits=(TRUSTED_DEPTH, TRUSTED_NODES, TRUSTED_BYTES)):
     """The bytes of what stays between Benchmark and Host."""
     if value is None:
         return b"N"
     try:
-        return _encode(value, TRUSTED_DEPTH, TRUSTED_NODES, TRUSTED_BYTES)
+        return _encode(value, *limits)
     except (TypeError, ValueError) as error:
         raise _told(error, name) from None
 
@@ -130,7 +132,7 @@ def trusted_bytes(value, name):
 def value_of(data):
     """The value of bytes that the Host has checked."""
     known = _ints.get(data)
-    return decode(data, TRUSTED_DEPTH, TRUSTED_NODES, 1 << 30) if known is None else known
+    return decode(data, _FRAME_DEPTH, TRUSTED_NODES, 1 << 30) if known is None else known
 
 
 # --- The order of keys ---

@@ -313,7 +313,7 @@ class Feedback(_Wired):
         _keep(self, self._encoded())
 
     def _encoded(self):
-        return trusted_bytes(self.content, "Feedback.content")
+        return trusted_bytes(self.content, "Feedback.content", _values.CONTENT_LIMITS)
 
 
 class _Interface(metaclass=ABCMeta):
