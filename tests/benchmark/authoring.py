@@ -172,6 +172,8 @@ class Values(unittest.TestCase):
         self.assertEqual(InvalidAction(reason="no"), InvalidAction("no"))
         self.assertEqual((InvalidAction(message="no").message, InvalidAction().reason), ("no", ""))
         self.assertEqual(InvalidAction(code="bad", detail="no").reason, "bad")
+        self.assertEqual(len({one for one in (InvalidAction("no"), InvalidAction("no"), InvalidAction("yes"))}), 2)
+        self.assertIs(errors.InvalidActionError, InvalidAction)
         with self.assertRaises(Exception):
             raise InvalidAction("no")
 
@@ -182,7 +184,7 @@ class Values(unittest.TestCase):
         self.assertTrue(issubclass(errors.SomethingError, errors.EvoPolicyGymError))
         from evopolicygym import artifacts, authoring, program, results
 
-        for module in (authoring, artifacts, results, program):  # a name is found wherever a package looks for it
+        for module in (authoring, artifacts, results, program, errors):  # a name is found wherever a package looks for it
             for name in ("Step", "Artifact", "EpisodeRecord", "Program", "PolicyValue", "ProgramError"):
                 self.assertIs(getattr(module, name), getattr(evopolicygym, name))
             with self.assertRaises(AttributeError):

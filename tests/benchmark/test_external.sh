@@ -14,9 +14,10 @@ fail() {
     printf 'FAILED: %s\n' "$*"
     failed=1
 }
-mkdir "$work/good" "$work/bad2" "$work/bad3"
+mkdir "$work/good" "$work/bad1" "$work/bad2" "$work/bad3"
 policy() { printf 'class P:\n    def act(self, o):\n        return %s\ndef make_policy(c):\n    return P()\n' "$1"; }
 policy 0 >"$work/good/policy.py"
+policy 1 >"$work/bad1/policy.py"
 policy 2 >"$work/bad2/policy.py"
 policy 3 >"$work/bad3/policy.py"
 evaluate() { # PROGRAM BENCHMARK OPTIONS...
@@ -138,10 +139,10 @@ def make_policy(context):
 POLICY
 evaluate stray 'python:broken:make?at=child' -n 3 || fail "a Benchmark's own child: $(tail -n 1 "$work/err")"
 # A refused Action, raised or returned, is the Policy's failure.
-for name in bad2 bad3; do
+for name in bad1 bad2 bad3; do
     evaluate $name 'python:broken:make' -n 2 --json || fail "$name: $(cat "$work/err")"
     [ "$(grep -c '"failure": "invalid_action"' "$work/out")" -eq 2 ] || fail "$name: not refused"
-    grep -qE '"detail": ".*[23] is refused"' "$work/out" || fail "$name: the reason is not kept"
+    grep -qE '"detail": ".*[123] is refused"' "$work/out" || fail "$name: the reason is not kept"
 done
 
 # --- users' mistakes, told at once ---

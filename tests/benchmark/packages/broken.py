@@ -7,6 +7,7 @@ import sys
 import time
 from types import SimpleNamespace
 
+from evopolicygym import errors
 from evopolicygym.authoring import BenchmarkSpec, EpisodeSpec, Feedback, InvalidAction, Step
 
 
@@ -140,6 +141,8 @@ class Environment:
             raise InvalidAction("2 is refused")
         if action == 3:
             return InvalidAction(reason="3 is refused")
+        if action == 1:
+            raise errors.InvalidActionError("1 is refused")
         if self.at == "wrong-step":
             return 0.5, 1.0, True, False, {}
         reward = {"nanreward-step": float("nan"), "textreward-step": "1"}.get(self.at, 1.0)

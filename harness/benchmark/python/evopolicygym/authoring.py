@@ -13,7 +13,7 @@ from typing import Any, Mapping, Optional, Sequence, Tuple, Union
 from . import _values
 from ._values import _double, boolean, finite, integer, orders_of, private_bytes, public_bytes, text, trusted_bytes
 from .artifacts import MAX_ARTIFACTS, Artifact
-from .errors import InvalidActionError
+from .errors import InvalidAction
 from .policy import PolicyValue, TensorValue
 
 __all__ = [
@@ -205,24 +205,6 @@ class Step(_Wired):
         seen = public_bytes(self.observation, "Step.observation")
         private = private_bytes(self.metrics, "Step.metrics", orders_of(self.observation), initial)
         return b"".join((_STEP_METRICS, private, _STEP_OBSERVATION, seen, _STEP_REWARD, reward, ends))
-
-
-class InvalidAction(InvalidActionError):
-    """An Action that the Environment refuses: `step` may raise it or return it."""
-
-    def __init__(self, reason="", *details, **named):
-        super().__init__(reason or next((text for text in named.values() if isinstance(text, str)), ""), *details)
-
-    @property
-    def reason(self):
-        return str(self.args[0]) if self.args else ""
-
-    message = reason
-
-    def __eq__(self, other):
-        return self.args == other.args if type(other) is type(self) else NotImplemented
-
-    __hash__ = InvalidActionError.__hash__
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ __all__ = [
     "ProgramSourceError",
     "ProgramLimitError",
     "ProgramChangedError",
+    "InvalidAction",
     "InvalidActionError",
 ]
 
@@ -23,8 +24,26 @@ class BenchmarkError(EvoPolicyGymError):
     """A Benchmark broke its contract."""
 
 
-class InvalidActionError(EvoPolicyGymError, ValueError):
-    """An Environment refused an Action (the base of authoring.InvalidAction)."""
+class InvalidAction(EvoPolicyGymError, ValueError):
+    """An Action that the Environment refuses: `step` may raise it or return it."""
+
+    def __init__(self, reason="", *details, **named):
+        super().__init__(reason or next((text for text in named.values() if isinstance(text, str)), ""), *details)
+
+    @property
+    def reason(self):
+        return str(self.args[0]) if self.args else ""
+
+    message = reason
+
+    def __eq__(self, other):
+        return self.args == other.args if type(other) is type(self) else NotImplemented
+
+    def __hash__(self):
+        return hash((type(self), self.reason))
+
+
+InvalidActionError = InvalidAction  # another name for it
 
 
 class ProgramError(EvoPolicyGymError, ValueError):
@@ -45,7 +64,9 @@ class ProgramChangedError(ProgramError):
 
 def __getattr__(name):
     if not name.endswith("Error") or name.startswith("_"):
-        raise AttributeError("module 'evopolicygym.errors' has no attribute %r" % name)
+        from . import _find
+
+        return _find(name, __name__)
     made = type(name, (EvoPolicyGymError,), {"__module__": __name__})
     globals()[name] = made
     return made
