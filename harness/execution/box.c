@@ -418,7 +418,7 @@ epg_code epg_box_await(epg_box *box, int64_t deadline, epg_error *err)
             EPG_AUTO_FREE char *last = last_message(box);
             return epg_fail(err, EPG_ERR_EXECUTION, "a sandbox was not made in time (%s)", last);
         }
-        ssize_t got = count > 0 ? epg_socket_receive(box->ready, text, sizeof text - 1, &box->pid) : -1;
+        ssize_t got = epg_socket_receive(box->ready, text, sizeof text - 1, &box->pid); /* EAGAIN: too early */
         if (got > 0 && strncmp(text, EPG_READY, strlen(EPG_READY)) == 0) {
             continue;
         }
@@ -437,7 +437,7 @@ epg_code epg_box_await(epg_box *box, int64_t deadline, epg_error *err)
             (void)epg_fail_errno(err, error, "can't start it in a sandbox:%s", shown);
             return epg_fail_as(err, error == ENOENT ? EPG_ERR_NOT_FOUND : EPG_ERR_EXECUTION, "sandbox");
         }
-        if (errno != EAGAIN && errno != EINTR && count >= 0) {
+        if (errno != EAGAIN && errno != EINTR) {
             return epg_fail_errno(err, errno, "can't hear from a sandbox");
         }
     }

@@ -146,7 +146,7 @@ static epg_code hear(epg_probe *probe, int channel, int printed, epg_error *err)
         pid_t pid = 0;
         struct pollfd ready = {.fd = channel, .events = POLLIN};
         int count = poll(&ready, 1, epg_poll_timeout_ms(deadline));
-        ssize_t got = count > 0 ? epg_socket_receive(channel, text, sizeof text - 1, &pid) : -1;
+        ssize_t got = epg_socket_receive(channel, text, sizeof text - 1, &pid); /* EAGAIN: too early */
         if (got > 0) {
             text[got] = '\0';
             if (strcmp(text, "end") == 0) {
@@ -154,7 +154,7 @@ static epg_code hear(epg_probe *probe, int channel, int printed, epg_error *err)
                 return EPG_OK;
             }
             take_check(probe, text);
-        } else if (got == 0) {
+        } else if (got == 0 || (errno != EAGAIN && errno != EINTR)) {
             char last[300];
             ssize_t size = pread(printed, last, sizeof last, 0);
             EPG_AUTO_FREE char *safe = epg_printable(last, size > 0 ? strnlen(last, (size_t)size) : 0);

@@ -72,6 +72,11 @@ static epg_code list_names(int dir, const char *path, name_list *list, epg_error
         if (is_dots(entry->d_name)) {
             continue;
         }
+        if (list->count == EPG_TREE_NAMES) {
+            (void)closedir(stream);
+            return epg_fail(err, EPG_ERR_LIMIT, "the directory '%s' holds more than %d entries",
+                            *path != '\0' ? path : ".", EPG_TREE_NAMES);
+        }
         if (list->count == room) {
             room = room == 0 ? 16 : 2 * room;
             list->names = epg_grow_array(list->names, room, sizeof *list->names);

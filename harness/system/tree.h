@@ -10,7 +10,7 @@
 
 #include "base/error.h"
 
-enum { EPG_TREE_DEPTH = 128 };
+enum { EPG_TREE_DEPTH = 128, EPG_TREE_NAMES = 200000 };
 
 typedef struct epg_tree_entry {
     int dir;          /* the directory that holds it, valid during the call */
@@ -23,7 +23,8 @@ typedef enum epg_tree_step { EPG_TREE_CONTINUE, EPG_TREE_SKIP, EPG_TREE_STOP } e
 
 /* Called for every entry but "." and "..", in byte order of names, a directory before what is in it. SKIP on a
  * directory does not enter it; STOP ends the walk with the code and error that the visitor left in *code / err. LIMIT
- * when directories are nested deeper than EPG_TREE_DEPTH below the root. */
+ * when directories are nested deeper than EPG_TREE_DEPTH below the root, or one that is entered holds more than
+ * EPG_TREE_NAMES. */
 typedef epg_tree_step epg_tree_visit(void *context, const epg_tree_entry *entry, epg_code *code, epg_error *err);
 
 epg_code epg_tree_walk(int root, epg_tree_visit *visit, void *context, epg_error *err);

@@ -1,6 +1,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -134,6 +135,34 @@ START_TEST(a_walk_is_bounded_in_depth)
     epg_assert_ok(epg_tree_remove(home, "d", 0, &err), &err);
     make_deep(EPG_TREE_DEPTH);
     epg_assert_code(epg_tree_walk(home, count_visit, &visits, &err), EPG_ERR_LIMIT, &err);
+}
+END_TEST
+
+START_TEST(a_walk_is_bounded_in_the_names_of_a_directory)
+{
+    static const char memory[] = "/dev/shm"; /* where that can be had: so many files take long on a disk */
+    epg_error err = {0};
+    unsigned visits = 0;
+    char *path = NULL;
+    int full = -1;
+    ck_assert_int_eq(setenv("TMPDIR", access(memory, W_OK) == 0 ? memory : home_path, 1), 0);
+    epg_assert_ok(epg_tree_temporary("full-", &path, &full, &err), &err);
+    size_t before = epg_test_open_descriptors();
+    for (unsigned i = 0; i < EPG_TREE_NAMES; i++) {
+        char name[16];
+        (void)snprintf(name, sizeof name, "%x", i);
+        ck_assert_int_eq(mknodat(full, name, S_IFREG | 0600, 0), 0);
+    }
+    epg_code code = epg_tree_walk(full, count_visit, &visits, &err);
+    ck_assert_int_eq(mknodat(full, "more", S_IFREG | 0600, 0), 0);
+    epg_code over = epg_tree_walk(full, count_visit, &visits, NULL);
+    ck_assert_uint_eq(epg_test_open_descriptors(), before);
+    (void)close(full);
+    (void)epg_tree_remove(AT_FDCWD, path, 0, NULL);
+    free(path);
+    epg_assert_ok(code, &err);
+    ck_assert_int_eq(over, EPG_ERR_LIMIT);
+    ck_assert_uint_eq(visits, EPG_TREE_NAMES);
 }
 END_TEST
 
@@ -308,6 +337,7 @@ static Suite *tree_suite(void)
     tcase_add_test(tests, a_visitor_can_skip_and_stop);
     tcase_add_test(tests, a_walk_survives_a_tree_that_changes_under_it);
     tcase_add_test(tests, a_walk_is_bounded_in_depth);
+    tcase_add_test(tests, a_walk_is_bounded_in_the_names_of_a_directory);
     tcase_add_test(tests, anything_is_removed_whatever_it_is);
     tcase_add_test(tests, a_tree_with_hostile_modes_is_removed);
     tcase_add_test(tests, a_tree_of_any_depth_is_removed_with_few_descriptors);
