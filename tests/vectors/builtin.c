@@ -145,6 +145,41 @@ static bool same_observation(epg_span ours, const json_t *node, bool must_be_exa
 
 /* --- builtin_benchmarks --- */
 
+/* Whether all that an outline of a space holds stands in ours; its texts for the reader need only be there. */
+static bool is_outlined(const json_t *outline, const json_t *ours)
+{
+    if (!json_is_object(outline)) {
+        return json_equal(outline, ours) == 1;
+    }
+    json_t *members = json_deep_copy(outline); /* jansson's iteration takes no const */
+    const char *key = NULL;
+    json_t *member = NULL;
+    bool same = true;
+    json_object_foreach(members, key, member)
+    {
+        const json_t *own = json_object_get(ours, key);
+        bool is_text =
+            strcmp(key, "component_meanings") == 0 || (strcmp(key, "meaning") == 0 && json_is_string(member));
+        same = same && (is_text ? own != NULL : is_outlined(member, own));
+    }
+    json_decref(members);
+    return same;
+}
+
+static void check_space(const char *text, const char *which, epg_span space, const json_t *outline,
+                        epg_vector_report *report)
+{
+    EPG_AUTO_BUFFER written = {0};
+    EPG_AUTO_JSON *ours = NULL;
+    epg_json_writer writer;
+    epg_json_begin(&writer, &written, 0);
+    epg_value_to_json(space, &writer, NULL);
+    epg_json_finish(&writer);
+    bool read = epg_json_parse(epg_buffer_span(&written), which, &ours, NULL) == EPG_OK;
+    (void)epg_vector_verdict(report, text, read && outline != NULL && is_outlined(outline, ours), "%s: %s", which,
+                             epg_buffer_cstr(&written));
+}
+
 static void check_variant(const char *family, const json_t *entry, const json_t *variant, epg_vector_report *report)
 {
     const char *parameters = NULL;
@@ -173,6 +208,12 @@ static void check_variant(const char *family, const json_t *entry, const json_t 
     json_int_t steps = json_integer_value(json_object_get(variant, "max_episode_steps"));
     (void)epg_vector_verdict(report, text, spec.max_episode_steps == (uint64_t)steps, "max_episode_steps %" PRIu64,
                              spec.max_episode_steps);
+    if (strcmp(parameters, "default") == 0) {
+        check_space(text, "action_space", epg_buffer_span(&spec.action_space),
+                    json_object_get(entry, "action_space_outline"), report);
+        check_space(text, "observation_space", epg_buffer_span(&spec.observation_space),
+                    json_object_get(entry, "observation_space_outline"), report);
+    }
     const char *id = json_string_value(json_object_get(entry, "id"));
     const char *metric = json_string_value(json_object_get(entry, "primary_metric"));
     const char *direction = json_string_value(json_object_get(entry, "score_direction"));
