@@ -423,8 +423,14 @@ class Conformance(unittest.TestCase):
 
                 return super().make_environment(EpisodeSpec(int.from_bytes(os.urandom(8), "big"), episode.scenario))
 
+        flat = BenchmarkFixture(benchmark=evopolicygym_corridor.make_benchmark, action_sequences=[1] * 40, episode_count=3)
+        self.assertTrue(check_benchmark(flat).ok)
+        self.assertEqual([issue.code for issue in check_benchmark(object()).issues], ["spec", "episodes", "episodes"])
+
         config = evopolicygym_corridor.benchmark.CorridorConfig(slip=0.5, length=30)
         self.assertEqual([issue.code for issue in check_benchmark(Short(config)).issues], ["episodes"])
+        self.assertEqual([issue.code for issue in check_benchmark(Random(config), actions=[1] * 40).issues],
+                         ["determinism", "determinism"])
         report = check_benchmark(Random(config), actions=[[1] * 40])
         self.assertEqual([issue.code for issue in report.issues], ["determinism"])
 

@@ -6,8 +6,21 @@ from .authoring import BenchmarkFixture, BenchmarkSpec, ConformanceIssue, Confor
 from .authoring import InvalidAction
 
 
-def _setting(fixture, named, name, default):
-    return named.get(name, getattr(fixture, name, default))
+def _setting(fixture, named, names, default):
+    """What was given under the first of several names for the same."""
+    for name in names:
+        for found in (named.get(name), getattr(fixture, name, None)):
+            if found is not None:
+                return found
+    return default
+
+
+def _sequences(actions):
+    """One list of Actions for each Episode; a flat list is one for all of them."""
+    actions = list(actions)
+    if all(isinstance(one, (list, tuple)) for one in actions):
+        return [list(one) for one in actions], []
+    return [], actions
 
 
 def _play(benchmark, episode, actions, limit):
@@ -47,14 +60,15 @@ def check(benchmark, fixture, named):
             issues.append(ConformanceIssue(code, "%s: %s" % (type(error).__name__, error), location))
             return None
 
-    split, seed = _setting(fixture, named, "split", "train"), _setting(fixture, named, "seed", 0)
-    actions = list(_setting(fixture, named, "actions", ()))
-    count = _setting(fixture, named, "count", max(len(actions), 2))
+    split, seed = _setting(fixture, named, ("split",), "train"), _setting(fixture, named, ("seed",), 0)
+    actions, same = _sequences(_setting(fixture, named, ("actions", "action_sequences", "valid_actions"), ()))
+    count = _setting(fixture, named, ("count", "episode_count", "episodes"), max(len(actions), 2))
     spec = attempt("spec", "spec", lambda: benchmark.spec() if callable(benchmark.spec) else benchmark.spec)
     if spec is not None and not isinstance(spec, BenchmarkSpec):
         issues.append(ConformanceIssue("spec", "spec is no BenchmarkSpec", "spec"))
-    plan = calling(benchmark.episodes, ("split", "seed", "count"))
-    plans = [attempt("episodes", "episodes", lambda: list(plan(split, seed, count))) for _ in range(2)]
+    names = ("split", "seed", "count")
+    plan = lambda: list(calling(benchmark.episodes, names)(split, seed, count))
+    plans = [attempt("episodes", "episodes", plan) for _ in range(2)]
     if None in plans or issues:
         return ConformanceReport(issues)
     if len(plans[0]) != count or not all(isinstance(episode, EpisodeSpec) for episode in plans[0]):
@@ -62,7 +76,7 @@ def check(benchmark, fixture, named):
     if plans[0] != plans[1]:
         issues.append(ConformanceIssue("determinism", "the same plan twice differs", "episodes"))
     for index, episode in enumerate(plans[0] if not issues else ()):
-        chosen = list(actions[index]) if index < len(actions) else []
+        chosen = actions[index] if index < len(actions) else same
         where = "episode %d" % index
         traces = [
             attempt("episode", where, lambda: _play(benchmark, episode, chosen, spec.max_episode_steps))
