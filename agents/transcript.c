@@ -479,7 +479,8 @@ void epg_transcript_stderr(epg_transcript *t, epg_span bytes, epg_buffer *out)
     epg_lines_feed(&t->err_lines, bytes, take_stderr_line, t);
 }
 
-void epg_transcript_note(epg_transcript *t, const char *name, const char *id, const char *detail, epg_buffer *out)
+void epg_transcript_note(epg_transcript *t, const char *name, const char *id, const char *detail,
+                         const epg_usage *usage, epg_buffer *out)
 {
     t->out = out;
     flush_part(t);
@@ -490,6 +491,9 @@ void epg_transcript_note(epg_transcript *t, const char *name, const char *id, co
         put_text_bounded(t, fields, "detail", epg_span_text(detail), EPG_TRANSCRIPT_TEXT_MAX);
     } else {
         json_object_set_new(fields, "detail", json_null());
+    }
+    if (usage != NULL) {
+        json_object_set_new(fields, "usage", usage_fields(usage));
     }
     emit(t, "note", fields);
 }

@@ -80,9 +80,10 @@ void epg_transcript_free(epg_transcript *transcript);
 void epg_transcript_stdout(epg_transcript *transcript, epg_span bytes, epg_buffer *out);
 void epg_transcript_stderr(epg_transcript *transcript, epg_span bytes, epg_buffer *out);
 
-/* Something of the Host's in the agent's timeline ("submission", "finish", ...): `id` and `detail` may be NULL. */
+/* Something of the Host's in the agent's timeline ("submission", "finish", ...): `id`, `detail` and `usage` (since the
+ * note before) may be NULL. */
 void epg_transcript_note(epg_transcript *transcript, const char *name, const char *id, const char *detail,
-                         epg_buffer *out);
+                         const epg_usage *usage, epg_buffer *out);
 
 /* Reads what the adapter says stands in files of the agent's home (`home`: an open directory): counts that the stream
  * lacks. New lines only; may be called any number of times, while the agent runs too. Nothing to do for most adapters.
@@ -115,8 +116,9 @@ const epg_agent_error *epg_transcript_error(const epg_transcript *transcript);
 char *epg_transcript_last_session(int directory);
 
 /* What the starts that the transcript in `directory` tells of used in all, and how many there were. As far as they got
- * to tell: the Host of one may have been killed. */
-uint64_t epg_transcript_past(int directory, epg_usage *out);
+ * to tell: the Host of one may have been killed. `interval` (may be NULL) gets the usage of each note that has some. */
+typedef void epg_past_interval(void *context, const char *note, const char *id, const epg_usage *usage);
+uint64_t epg_transcript_past(int directory, epg_usage *out, epg_past_interval *interval, void *context);
 
 /* Numbers for the record. */
 typedef struct epg_transcript_counts {

@@ -60,6 +60,8 @@ typedef struct past {
     uint64_t starts;
     epg_usage sum;  /* of the starts before the last */
     epg_usage last; /* of the last, as far as it has told */
+    epg_past_interval *interval;
+    void *context;
 } past;
 
 static uint64_t count_in(const json_t *tokens, const char *key)
@@ -111,11 +113,23 @@ static bool is_event(epg_span line, const char *name)
     return line.size > 0 && memmem(line.data, line.size, mark, strlen(mark)) != NULL;
 }
 
+static void take_note(const past *self, const json_t *note)
+{
+    const char *name = json_string_value(json_object_get(note, "name"));
+    const char *id = json_string_value(json_object_get(note, "id"));
+    const json_t *told = json_object_get(note, "usage");
+    if (self->interval != NULL && name != NULL && id != NULL && told != NULL) {
+        epg_usage usage = usage_of(told);
+        self->interval(self->context, name, id, &usage);
+    }
+}
+
 static void take_usage(void *context, epg_span line, uint64_t dropped)
 {
     past *self = context;
     EPG_AUTO_JSON *document = NULL;
-    if (dropped > 0 || !(is_event(line, "transcript") || is_event(line, "usage") || is_event(line, "end")) ||
+    if (dropped > 0 ||
+        !(is_event(line, "transcript") || is_event(line, "usage") || is_event(line, "note") || is_event(line, "end")) ||
         epg_json_parse_lenient(line, "transcript", &document, NULL) != EPG_OK) {
         return;
     }
@@ -128,14 +142,16 @@ static void take_usage(void *context, epg_span line, uint64_t dropped)
         self->starts++;
     } else if (strcmp(event, "usage") == 0) {
         self->last = usage_of(document);
+    } else if (strcmp(event, "note") == 0) {
+        take_note(self, document);
     } else if (strcmp(event, "end") == 0) {
         self->last = usage_of(json_object_get(document, "usage"));
     }
 }
 
-uint64_t epg_transcript_past(int directory, epg_usage *out)
+uint64_t epg_transcript_past(int directory, epg_usage *out, epg_past_interval *interval, void *context)
 {
-    past self = {0};
+    past self = {.interval = interval, .context = context};
     read_lines(directory, take_usage, &self);
     close_start(&self);
     *out = self.sum;

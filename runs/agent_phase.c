@@ -265,14 +265,6 @@ epg_usage epg_run_usage(const epg_run_state *self)
     return usage;
 }
 
-void epg_run_past_usage(epg_run_state *self)
-{
-    EPG_AUTO_CLOSE int logs = -1;
-    if (epg_dir_open_beneath(self->run, "agent", &logs, NULL) == EPG_OK) {
-        self->past_starts = epg_transcript_past(logs, &self->past_usage);
-    }
-}
-
 static void close_transcript(epg_run_state *self, const epg_exit *how)
 {
     if (self->transcript == NULL) {

@@ -81,7 +81,8 @@ typedef struct epg_run_state {
     epg_stop stop;
     const char *limit; /* "idle", "max_tokens" or "max_cost"; NULL: none was passed */
     epg_run_watch watch;
-    epg_run_interval *intervals;
+    epg_usage interval;          /* that the submission under way closes */
+    epg_run_interval *intervals; /* of those that were published */
     size_t interval_count;
     uint64_t agent_starts; /* by this Host */
     uint64_t past_starts;  /* of the Agent that have ended, by whatever Host */
@@ -123,7 +124,6 @@ epg_code epg_run_lock(int run, int *out, epg_error *err);
 epg_code epg_run_agent_phase(epg_run_state *self, double seconds, epg_error *err);
 int epg_run_returncode(const epg_exit *how);        /* the exit code, or -signal */
 epg_usage epg_run_usage(const epg_run_state *self); /* of all starts of the Agent */
-void epg_run_past_usage(epg_run_state *self);       /* reads what earlier Hosts' starts used */
 
 /* --- loop.c --- */
 /* Waits for anything to happen, takes the turns of signals, Agent, gateway and ledger; then returns. INTERRUPTED never:
@@ -158,7 +158,10 @@ int64_t epg_run_watch_deadline(const epg_run_state *self);
 epg_code epg_run_watch_turn(epg_run_state *self, epg_error *err);
 void epg_run_watch_request(epg_run_state *self); /* it asked the session for something */
 void epg_run_take_home(epg_run_state *self);
+/* What the Agent used since the submission before, as far as its stream has told by now: into self->interval. */
+void epg_run_close_interval(epg_run_state *self);
 void epg_run_note_submission(epg_run_state *self, const epg_submission *submission);
+void epg_run_past_usage(epg_run_state *self); /* reads what the Agent used under earlier Hosts */
 
 /* --- evidence.c: RUN/evidence.jsonl, for the Host's eyes alone --- */
 epg_code epg_run_evidence_open(epg_run_state *self, epg_error *err);

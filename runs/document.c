@@ -226,9 +226,6 @@ static void add_usage(const epg_run_state *self, json_t *host)
     }
     epg_usage usage = epg_run_usage(self);
     (void)json_object_set_new(host, "usage", usage_json(&usage));
-    if (self->transcript == NULL) {
-        return;
-    }
     json_t *list = json_array();
     for (size_t i = 0; i < self->interval_count; i++) {
         char id[EPG_SUBMISSION_ID_TEXT];
@@ -238,6 +235,9 @@ static void add_usage(const epg_run_state *self, json_t *host)
         (void)json_array_append_new(list, one);
     }
     (void)json_object_set_new(host, "usage_by_submission", list);
+    if (self->transcript == NULL) {
+        return;
+    }
     const epg_agent_error *error = epg_transcript_error(self->transcript);
     (void)json_object_set_new(host, "agent_cause", json_string(agent_cause(self, error)));
     (void)json_object_set_new(host, "agent_starts", json_integer((json_int_t)self->agent_starts));

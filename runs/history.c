@@ -155,9 +155,18 @@ static epg_code submission_published(reader *self, const epg_ledger_line *line, 
     return EPG_OK;
 }
 
-static epg_code submission_failed(reader *self, const epg_ledger_line *line, epg_error *err)
+/* A trusted fault ends the Run; only the operator's hand-over can follow. */
+static epg_code host_failed(reader *self, const epg_ledger_line *line, epg_error *err)
 {
     (void)err;
+    free(self->history->fault);
+    self->history->fault = epg_strdup(line->event);
+    self->history->fault_code = epg_code_named(epg_event_line_text(&self->line, "fault"));
+    return EPG_OK;
+}
+
+static epg_code submission_failed(reader *self, const epg_ledger_line *line, epg_error *err)
+{
     epg_history_submission *submission = submission_of(self->history, &self->line);
     if (submission != NULL) {
         submission->facts.state = EPG_SUBMISSION_FAILED;
@@ -165,7 +174,7 @@ static epg_code submission_failed(reader *self, const epg_ledger_line *line, epg
             strcmp(line->event, "publication_failed") == 0 ? "publication_failed" : "evaluation_failed";
         submission->ended_unix_ns = epg_event_line_i64(&self->line, "time_unix_ns");
     }
-    return EPG_OK;
+    return host_failed(self, line, err);
 }
 
 static epg_code evaluation_stopped(reader *self, const epg_ledger_line *line, epg_error *err)
@@ -194,6 +203,7 @@ static epg_code finish_requested(reader *self, const epg_ledger_line *line, epg_
     free(history->finished_by);
     history->finished_by = epg_strdup(by != NULL ? by : "agent");
     history->candidate_count = 0;
+    free(EPG_TAKE(history->fault));
     EPG_AUTO_FREE char *list = epg_strdup(ids != NULL ? ids : "");
     char *rest = NULL;
     for (char *id = strtok_r(list, ",", &rest); id != NULL; id = strtok_r(NULL, ",", &rest)) {
@@ -242,6 +252,10 @@ static epg_code agent_event(reader *self, const epg_ledger_line *line, epg_error
         take_origin(history, &self->line);
     } else if (strcmp(line->event, "agent_timeout") == 0) {
         history->agent_timed_out = true;
+    } else if (strcmp(line->event, "agent_limit") == 0) {
+        const char *limit = epg_event_line_text(&self->line, "limit");
+        free(history->agent_limit);
+        history->agent_limit = epg_strdup(limit != NULL ? limit : "");
     } else if (strcmp(line->event, "agent_start_failed") == 0) {
         history->agent_start_failed = true;
         history->agent_over = true;
@@ -419,6 +433,7 @@ static const struct {
     {"evaluation_started", evaluation_started},
     {"episode_completed", episode_completed},
     {"submission_published", submission_published},
+    {"session_failed", host_failed},
     {"evaluation_failed", submission_failed},
     {"publication_failed", submission_failed},
     {"evaluation_stopped", evaluation_stopped},
@@ -427,7 +442,10 @@ static const struct {
     {"agent_start_failed", agent_event},
     {"agent_exited", agent_event},
     {"agent_timeout", agent_event},
+    {"agent_limit", agent_event},
     {"agent_stopped_after_terminal", agent_event},
+    {"validation_failed", host_failed},
+    {"assessment_failed", host_failed},
     {"validation_started", validation_event},
     {"validation_candidate_started", validation_event},
     {"validation_episode_completed", validation_event},

@@ -66,6 +66,9 @@ typedef struct epg_history {
 
     bool agent_started, agent_over, agent_timed_out, agent_start_failed;
     int agent_returncode;
+    char *agent_limit; /* that the Agent passed; NULL: none */
+    char *fault;       /* the event of the trusted fault that ended the Run ("publication_failed", ...); NULL: none */
+    epg_code fault_code;
     int64_t agent_used_ns;                      /* of its time, over all the times it was started */
     bool tokens_known, cost_known, usage_exact; /* of the Agent in all, as the Run's end tells; else numbers are 0 */
     uint64_t tokens;                            /* in and out */

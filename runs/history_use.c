@@ -33,9 +33,11 @@ void epg_history_free(epg_history *history)
     free(history->submissions);
     free(history->candidates);
     free(history->validation);
-    char *const texts[] = {
-        history->benchmark_id, history->environment_digest, history->initial_digest, history->provider, history->model,
-        history->metric,       history->finished_by,        history->terminal_reason};
+    char *const texts[] = {history->benchmark_id,   history->environment_digest,
+                           history->initial_digest, history->provider,
+                           history->model,          history->metric,
+                           history->finished_by,    history->terminal_reason,
+                           history->agent_limit,    history->fault};
     for (size_t i = 0; i < EPG_COUNT(texts); i++) {
         free(texts[i]);
     }

@@ -86,7 +86,8 @@ static epg_code select_and_measure(epg_run_state *self, epg_run_outcome *out, ep
 {
     epg_error fault = {.text = ""};
     const epg_session *session = &self->session;
-    if (session->candidate_count == 0 || self->interrupted != 0 || self->fault_code != NULL) {
+    bool assessment_failed = self->fault_code != NULL && strcmp(self->fault_code, "assessment_failed") == 0;
+    if (session->candidate_count == 0 || self->interrupted != 0 || (self->fault_code != NULL && !assessment_failed)) {
         return EPG_OK;
     }
     uint64_t selected = session->candidates[0];
@@ -106,7 +107,7 @@ static epg_code select_and_measure(epg_run_state *self, epg_run_outcome *out, ep
                           epg_field_text("submission_id", id)));
         EPG_TRY(epg_ledger_sync(self->ledger, err));
     }
-    if (self->config->assess) {
+    if (self->config->assess && !assessment_failed) {
         if (epg_run_assess(self, selected, &out->assessment_score, &fault) != EPG_OK) {
             epg_field field = epg_field_text("submission_id", id);
             return phase_failed(self, "assessment_failed", &fault, &field, err);
@@ -352,9 +353,19 @@ static epg_code agent_again(epg_run_state *self, epg_error *err)
     return epg_run_agent_phase(self, left, err);
 }
 
-static void restore_agent(epg_run_state *self)
+/* How the Agent's phase ended, and which trusted fault ended the Run, where an earlier Host has told. */
+static void restore_end(epg_run_state *self)
 {
     const epg_history *history = self->history;
+    if (history->agent_start_failed) {
+        (void)epg_fail(&self->fault, EPG_ERR_IO, "the Agent could not be started (evidence.jsonl tells why)");
+    }
+    if (history->fault != NULL && self->operators_choice == NULL) {
+        self->fault_code = history->fault;
+        (void)epg_fail(&self->fault, history->fault_code, "%s: %s (evidence.jsonl tells more)", history->fault,
+                       epg_code_name(history->fault_code));
+    }
+    self->limit = history->agent_limit;
     self->agent_start_failed = history->agent_start_failed;
     self->agent_timed_out = history->agent_timed_out;
     self->has_agent_end = history->agent_over && !history->agent_start_failed;
@@ -362,15 +373,22 @@ static void restore_agent(epg_run_state *self)
     self->agent_end.exit = code < 0 ? (epg_exit){.code = -1, .signal = -code} : (epg_exit){.code = code};
 }
 
+/* Whether the Agent is to be started again. `choice`: what the operator hands over; NULL: nothing. */
+static bool agent_comes(const epg_history *history, const epg_run_again_request *choice)
+{
+    return choice == NULL && history->candidate_count == 0 && history->fault == NULL && !history->agent_over &&
+           !history->agent_timed_out && history->agent_limit == NULL;
+}
+
 static epg_code go_on(epg_run_state *self, epg_run_outcome *out, epg_error *err)
 {
     const epg_history *history = self->history;
-    bool agent_phase = history->candidate_count == 0 && !history->agent_over && self->operators_choice == NULL;
+    bool agent_phase = agent_comes(history, self->operators_choice);
     EPG_TRY(EPG_EVENT(self->ledger, "run_resumed", err,
                       epg_field_double("agent_seconds_used", (double)history->agent_used_ns / 1e9),
                       epg_field_text("phase", agent_phase ? "agent" : "measure")));
     EPG_TRY(epg_ledger_sync(self->ledger, err));
-    restore_agent(self);
+    restore_end(self);
     EPG_TRY(complete_pending(self, err));
     if (agent_phase && self->interrupted == 0 && self->fault_code == NULL) {
         EPG_TRY(agent_again(self, err));
@@ -427,12 +445,6 @@ static epg_code check_choice(const epg_run_state *self, epg_error *err)
     return decision.code == NULL ? EPG_OK : epg_fail(err, EPG_ERR_USAGE, "%s", decision.message);
 }
 
-/* As in go_on: whether the Agent will be started. */
-static bool agent_comes(const epg_history *history, const epg_run_again_request *again)
-{
-    return history->candidate_count == 0 && !history->agent_over && again->candidate_count == 0;
-}
-
 /* What a Run goes on from must be what it began with. */
 static epg_code begins_as_sealed(int run, const epg_history *history, epg_error *err)
 {
@@ -462,7 +474,8 @@ epg_code epg_run_again(const char *directory, const epg_run_again_request *again
     EPG_TRY(begins_as_sealed(run, &history, err));
     EPG_AUTO_FREE char *path = realpath(directory, NULL);
     EPG_TRY(epg_stored_request_read(path, &history, again, &stored, err));
-    if (stored.missing != NULL && agent_comes(&history, again)) {
+    const epg_run_again_request *choice = again->candidate_count > 0 ? again : NULL;
+    if (stored.missing != NULL && agent_comes(&history, choice)) {
         return epg_fail(err, EPG_ERR_USAGE, "%s", stored.missing);
     }
     epg_run_state self;
@@ -472,7 +485,7 @@ epg_code epg_run_again(const char *directory, const epg_run_again_request *again
     self.lock = epg_take_fd(&lock);
     self.path = EPG_TAKE(path);
     self.history = &history;
-    self.operators_choice = again->candidate_count > 0 ? again : NULL;
+    self.operators_choice = choice;
     epg_history_session(&history, &self.session);
     if (code == EPG_OK) {
         code = check_choice(&self, err);

@@ -111,6 +111,8 @@ static epg_code fail_session(epg_run_state *self, const char *code, const epg_er
         EPG_AUTO_BUFFER frame = {0};
         epg_response_submission(&frame, epg_session_submission(&self->session, number));
         reply_held(self, number, &frame);
+    } else { /* when this can't be written either, the Run's end can't, and nothing is told that is not so */
+        (void)EPG_EVENT(self->ledger, "session_failed", NULL, epg_field_text("fault", epg_code_name(fault->code)));
     }
     free_submission(self);
     return written;
@@ -234,16 +236,14 @@ static epg_code publish(epg_run_state *self, const epg_evaluation_result *result
     char traces[EPG_SHA256_HEX];
     EPG_TRY(epg_publish(self->publisher, submission, &self->program, result, &self->evidence, err));
     epg_run_keep_traces(self, self->shown_id, result, traces);
-    epg_usage usage = {0}; /* of the Agent since its last submission, as far as its stream has told by now */
-    if (self->transcript != NULL) {
-        usage = epg_transcript_interval(self->transcript);
-    }
+    epg_run_close_interval(self);
+    const epg_usage *usage = &self->interval;
     EPG_TRY(EPG_EVENT(self->ledger, "submission_published", err,
-                      usage.cost_known == EPG_KNOWN_NOT ? epg_field_null("agent_cost_usd")
-                                                        : epg_field_double("agent_cost_usd", usage.cost),
-                      usage.tokens_known == EPG_KNOWN_NOT
+                      usage->cost_known == EPG_KNOWN_NOT ? epg_field_null("agent_cost_usd")
+                                                         : epg_field_double("agent_cost_usd", usage->cost),
+                      usage->tokens_known == EPG_KNOWN_NOT
                           ? epg_field_null("agent_tokens")
-                          : epg_field_u64("agent_tokens", epg_usage_tokens_total(&usage)),
+                          : epg_field_u64("agent_tokens", epg_usage_tokens_total(usage)),
                       epg_field_u64("episodes_remaining", submission->episodes_remaining),
                       epg_field_text("feedback_sha256", epg_publisher_feedback_sha256(self->publisher)),
                       epg_field_u64("policy_failures", result->policy_failures),

@@ -106,21 +106,54 @@ void epg_run_watch_request(epg_run_state *self)
     self->watch.active = epg_monotonic_ns();
 }
 
+void epg_run_close_interval(epg_run_state *self)
+{
+    self->interval = (epg_usage){0};
+    if (self->transcript != NULL) {
+        epg_run_take_home(self);
+        self->interval = epg_transcript_interval(self->transcript);
+    }
+}
+
+static void add_interval(epg_run_state *self, uint64_t submission, const epg_usage *usage)
+{
+    self->intervals = epg_grow_array(self->intervals, self->interval_count + 1, sizeof *self->intervals);
+    self->intervals[self->interval_count++] = (epg_run_interval){submission, *usage};
+}
+
+/* The transcript is not trusted: of each submission that was published, once, in their order. */
+static void take_past_interval(void *context, const char *note, const char *id, const epg_usage *usage)
+{
+    epg_run_state *self = context;
+    uint64_t number = epg_submission_number(id);
+    uint64_t last = self->interval_count > 0 ? self->intervals[self->interval_count - 1].submission : 0;
+    const epg_submission *submission = epg_session_submission(&self->session, number);
+    if (strcmp(note, "submission") == 0 && number > last && submission != NULL &&
+        submission->state == EPG_SUBMISSION_PUBLISHED) {
+        add_interval(self, number, usage);
+    }
+}
+
+void epg_run_past_usage(epg_run_state *self)
+{
+    EPG_AUTO_CLOSE int logs = -1;
+    if (epg_dir_open_beneath(self->run, "agent", &logs, NULL) == EPG_OK) {
+        self->past_starts = epg_transcript_past(logs, &self->past_usage, take_past_interval, self);
+    }
+}
+
 /* The use that this submission closes, and its place in the Agent's own timeline. */
 void epg_run_note_submission(epg_run_state *self, const epg_submission *submission)
 {
     if (self->transcript == NULL) {
         return;
     }
-    epg_run_take_home(self);
     EPG_AUTO_BUFFER lines = {0};
     char id[EPG_SUBMISSION_ID_TEXT];
     char score[EPG_DOUBLE_TEXT];
     epg_submission_id(submission->number, id);
     (void)epg_double_text(submission->score, score);
-    epg_transcript_note(self->transcript, "submission", id, score, &lines);
+    epg_transcript_note(self->transcript, "submission", id, score, &self->interval, &lines);
     (void)epg_io_write_all(self->transcript_fd, lines.data, lines.size);
-    self->intervals = epg_grow_array(self->intervals, self->interval_count + 1, sizeof *self->intervals);
-    self->intervals[self->interval_count++] =
-        (epg_run_interval){submission->number, epg_transcript_interval(self->transcript)};
+    add_interval(self, submission->number, &self->interval);
 }

@@ -85,6 +85,16 @@ epg_code epg_fail_as(epg_error *err, epg_code code, const char *format, ...)
     return code;
 }
 
+epg_code epg_code_named(const char *name)
+{
+    for (epg_code code = EPG_OK; name != NULL && code < EPG_ERR_INTERNAL; code++) {
+        if (strcmp(name, epg_code_name(code)) == 0) {
+            return code;
+        }
+    }
+    return EPG_ERR_INTERNAL;
+}
+
 const char *epg_code_name(epg_code code)
 {
     switch (code) {

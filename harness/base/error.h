@@ -54,6 +54,7 @@ epg_code epg_fail_as(epg_error *err, epg_code code, const char *format, ...) __a
 
 /* A code's stable lower-case name, for records and --json ("usage", "benchmark", ...). */
 const char *epg_code_name(epg_code code);
+epg_code epg_code_named(const char *name); /* INTERNAL for none of these, and for NULL */
 
 /* The exit code a command ends with for `code`: see docs/exit-codes.md. */
 int epg_exit_code(epg_code code);

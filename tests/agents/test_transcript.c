@@ -498,10 +498,10 @@ START_TEST(what_earlier_starts_used_is_added_up_and_never_trusted)
     char *directory = epg_test_directory();
     int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     epg_usage usage;
-    ck_assert_uint_eq(epg_transcript_past(fd, &usage), 0);
+    ck_assert_uint_eq(epg_transcript_past(fd, &usage, NULL, NULL), 0);
     for (size_t i = 0; i < EPG_COUNT(cases); i++) {
         epg_test_write_text(directory, "transcript.jsonl", cases[i].text);
-        ck_assert_msg(epg_transcript_past(fd, &usage) == cases[i].starts, "case %zu", i);
+        ck_assert_msg(epg_transcript_past(fd, &usage, NULL, NULL) == cases[i].starts, "case %zu", i);
         ck_assert_msg(usage.tokens.input == cases[i].input && usage.tokens_known == cases[i].known, "case %zu", i);
         ck_assert_msg(fabs(usage.cost - cases[i].cost) < 1e-12, "case %zu", i);
     }
@@ -515,7 +515,7 @@ START_TEST(plain_text_and_notes_are_kept)
     play on;
     begin(&on, NULL);
     feed(&on, "step 1\nstep 2", 2);
-    epg_transcript_note(on.transcript, "submission", "submission-000001", "score 1", &on.out);
+    epg_transcript_note(on.transcript, "submission", "submission-000001", "score 1", NULL, &on.out);
     epg_transcript_end(on.transcript, 0, 0, &on.out);
     expect_text(&on, "output", 0, "text", "step 1");
     expect_text(&on, "output", 1, "text", "step 2");

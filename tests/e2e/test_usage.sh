@@ -54,6 +54,8 @@ check 'it finished' holds 'record["terminal_reason"] == "finished"'
 check 'tokens of three starts' holds 'host["usage"]["tokens"]["input"] == 300 and host["usage"]["tokens"]["output"] == 30'
 check 'cost of three starts' holds 'host["usage"]["cost"] == 1.5'
 check 'a lower bound, since two were cut off' holds 'host["usage"]["tokens_known"] == host["usage"]["cost_known"] == "lower_bound"'
+check 'by submission, of all starts' holds '[(one["submission_id"], one["tokens"]["input"], one["cost"]) for one in host["usage_by_submission"]] == [("submission-000001", 100, 0.5), ("submission-000002", 100, 0.5)]'
+check 'as the events tell' holds '[e["agent_tokens"] for e in find("submission_published")] == [110, 110]'
 check 'the ends of the Run add up' holds 'sum(e["agent_tokens"] for e in events if e["event"] in ("run_interrupted", "run_finished")) == 330'
 check 'verify' "$EPG_BIN/evopolicygym" verify "$run" >/dev/null
 

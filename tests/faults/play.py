@@ -47,11 +47,11 @@ JOBS = int(os.environ.get("EPG_TEST_JOBS", "4"))
 MORE = os.environ.get("EPG_RUN_OPTIONS", "").split()
 
 
-def command(run, *more):
+def command(run, *more, agent=AGENT):
     return [CLI, "run", run, "-b", "test/one-step", "-p", START, "--execution", "process", "--allow-unsafe-process",
             "--python", PYTHON, "--progress", "none", *MORE, "--episode-budget", "8", "--validation-episodes", "2",
             "--max-candidates", "2", "--assessment-episodes", "2", "--agent-grace", "5", "-j", "1", *more,
-            "--", "bash", "-c", AGENT]
+            "--", "bash", "-c", agent]
 
 
 def call(words, fault=None):
@@ -107,12 +107,30 @@ def value(run):
     return kept
 
 
+def timed(events):
+    """What each Host that went on took for the Agent's time: from each start to its end, or to its Host's last event."""
+    used, since, last = 0, None, None
+    for event in events:
+        name, now = event["event"], event["time_unix_ns"]
+        ended = name in ("agent_exited", "agent_stopped_after_terminal")
+        if since is not None and (ended or name in ("agent_started", "run_resumed")):
+            used += (now if ended else last) - since
+            since = None
+        if name == "run_resumed":
+            told = event["agent_seconds_used"]
+            assert abs(told - used / 1e9) < 1e-6, f"{told} s were taken for the Agent's time, it was {used / 1e9}"
+        if name == "agent_started":
+            since = now
+        last = now
+
+
 def charged(run):
     try:
         lines = read(run, "events.jsonl").decode().splitlines()
     except FileNotFoundError:
         return None
     events = [json.loads(line) for line in lines if line.endswith("}")]
+    timed(events)
     started = [event["submission_id"] for event in events if event["event"] == "evaluation_started"]
     assert len(started) == len(set(started)), f"charged twice: {started}"
     return started
@@ -197,14 +215,24 @@ def judge(run, where, code, error, out, wanted):
     return go_on(run, where, wanted)
 
 
-def points(log):
-    """[(number, call)] of the process that writes the most: the Host."""
-    by_process = {}
+def by_process(log):
+    found = {}
     with open(log) as file:
         for line in file:
             entry = json.loads(line)
-            by_process.setdefault(entry["pid"], []).append((entry["point"], entry["call"]))
-    return max(by_process.values(), key=len)
+            found.setdefault(entry["pid"], []).append((entry["point"], entry["call"]))
+    return found
+
+
+def host(log):
+    """The process that writes the most."""
+    found = by_process(log)
+    return max(found, key=lambda pid: len(found[pid]))
+
+
+def points(log):
+    """[(number, call)] of the Host."""
+    return by_process(log)[host(log)]
 
 
 def undisturbed():
