@@ -26,12 +26,16 @@ static epg_code find_baseline(const char *text, const char *python, epg_program 
 {
     const epg_benchmark_options options = {.python = python, .call_limit_ns = 60 * EPG_SECOND};
     epg_benchmark *benchmark = NULL;
+    if (epg_starts_with(text, "lib:")) { /* and none of it runs in this process */
+        return epg_fail(
+            err, EPG_ERR_UNAVAILABLE,
+            "a Benchmark in a shared library has no baseline Program; begin with any directory that holds a "
+            "policy.py");
+    }
     EPG_TRY(epg_benchmark_open(text, &options, &benchmark, err));
     epg_code code = EPG_OK;
     if (benchmark->vtable->baseline != NULL) {
         code = benchmark->vtable->baseline(benchmark, out, err);
-    } else if (epg_starts_with(text, "lib:")) {
-        code = epg_fail(err, EPG_ERR_UNAVAILABLE, "a Benchmark in a shared library has no baseline Program");
     } else {
         code = builtin_baseline(text, out, err);
     }

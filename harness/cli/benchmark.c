@@ -9,6 +9,7 @@
 #include "benchmark/check.h"
 #include "cli/benchmark.h"
 #include "cli/cli.h"
+#include "evaluation/evaluation.h"
 #include "system/files.h"
 
 enum { ACTIONS_BYTES_MAX = 64 * 1024 * 1024 };
@@ -143,8 +144,26 @@ epg_code epg_benchmark_python(const epg_options *options, const char *text, char
     return epg_python_find(epg_option_text(options, "benchmark-python"), out, err);
 }
 
+/* A library is asked as it will be played, in a worker's process: what it does wrong there is told, and what it prints
+ * is not our output. */
+static epg_code read_library_spec(const char *text, const epg_benchmark_options *options, epg_spec *out, epg_error *err)
+{
+    const epg_pool_config config = {
+        .benchmark = text, .jobs = 1, .episode_timeout_seconds = 1, .call_limit_ns = options->call_limit_ns};
+    epg_pool *pool = NULL;
+    EPG_AUTO_BUFFER bytes = {0};
+    EPG_TRY(epg_pool_open(&config, &pool, err));
+    epg_spec_to_value(epg_pool_spec(pool), &bytes);
+    epg_code code = epg_spec_from_value(epg_buffer_span(&bytes), out, err);
+    epg_pool_close(pool);
+    return code;
+}
+
 static epg_code read_spec(const char *text, const epg_benchmark_options *options, epg_spec *out, epg_error *err)
 {
+    if (epg_starts_with(text, "lib:")) {
+        return read_library_spec(text, options, out, err);
+    }
     epg_benchmark *benchmark = NULL;
     EPG_TRY(epg_benchmark_open(text, options, &benchmark, err));
     epg_code code = epg_benchmark_spec(benchmark, out, err);

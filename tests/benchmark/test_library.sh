@@ -61,6 +61,23 @@ hang-step bad.so.hang-step: Environment.step did not return within
 hang-close bad.so.hang-close: Environment.close did not return within
 hang-feedback bad.so.hang-feedback: feedback did not return within
 FAULTS
+# Nothing of it runs in the command's own process.
+while read -r wrong code pattern; do
+    "$program" benchmark show "lib:$work/bad.so?$wrong" --json >"$work/out" 2>"$work/err"
+    got=$?
+    [ $got -eq "$code" ] || fail "show $wrong: exit code $got: $(cat "$work/err")"
+    grep -qE -- "$pattern" "$work/out" "$work/err" || fail "show $wrong: no \"$pattern\" in: $(cat "$work/err")"
+    [ $got -ne 0 ] || python3 -c 'import json, sys; json.load(open(sys.argv[1]))' "$work/out" || fail "show $wrong: no JSON"
+done <<'SHOWN'
+none 0 "id": "test/bad-library"
+print-spec 0 "id": "test/bad-library"
+open 3 bad.so: open failed: told to fail
+crash-open 3 bad.so.crash-open: open failed: .*ended by signal 6
+crash-spec 3 bad.so.crash-spec: spec failed: .*ended by signal 6
+exit-spec 3 bad.so.exit-spec: spec failed: .*exit code 0
+SHOWN
+"$program" benchmark baseline "lib:$work/bad.so?crash-open" --to "$work/none" >"$work/out" 2>&1
+[ $? -eq 6 ] && grep -q 'has no baseline Program; begin with' "$work/out" || fail "baseline: $(cat "$work/out")"
 [ -z "$(ls -A "$TMPDIR")" ] || fail "left behind: $(ls -A "$TMPDIR")"
 pgrep -f "$work|sleep 31574" >/dev/null && fail 'a process was left running'
 exit "$failed"
