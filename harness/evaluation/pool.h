@@ -32,7 +32,7 @@ struct epg_pool {
     char *executable;
     epg_pool_worker *workers; /* config.jobs of them */
     int spool_directory;      /* where records are kept until their Feedback stands; -1: unlinked files */
-    bool durable;             /* they are synced before their Episode is told */
+    bool durable;             /* and synced: see epg_evaluation_sync_records */
     epg_evaluation *active;
 };
 

@@ -90,7 +90,7 @@ void epg_policy_end_free(epg_policy_end *end);
 /* Asks, then SIGTERM, then SIGKILL; reaps it and every descendant; frees, whatever it returns. */
 epg_code epg_policy_finish(epg_policy *policy, epg_policy_end *out, epg_error *err);
 
-/* Numbers for the bench: processes forked, spawned plainly, ready latency. */
+/* Numbers for the bench: processes forked, started plainly, and taken while they were parked. */
 typedef struct epg_guest_stats {
     uint64_t forked, spawned, parked_hits;
 } epg_guest_stats;
