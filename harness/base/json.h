@@ -66,11 +66,14 @@ void epg_json_put_bool(epg_json_writer *writer, const char *key, bool value);
 void epg_json_put_i64(epg_json_writer *writer, const char *key, int64_t value);
 void epg_json_put_u64(epg_json_writer *writer, const char *key, uint64_t value);
 void epg_json_put_double(epg_json_writer *writer, const char *key, double value); /* finite */
+/* The same, or null for what is not known. */
+void epg_json_put_known(epg_json_writer *writer, const char *key, bool known, double value);
 /* For what was computed from numbers of others: null where the result is not finite. */
 void epg_json_put_computed(epg_json_writer *writer, const char *key, double value);
 void epg_json_put_text(epg_json_writer *writer, const char *key, const char *value); /* NULL writes null */
 void epg_json_put_span(epg_json_writer *writer, const char *key, epg_span utf8);
-void epg_json_put_json(epg_json_writer *writer, const char *key, const json_t *value); /* keys sorted on the way */
+/* Keys are sorted on the way; NULL writes null. */
+void epg_json_put_json(epg_json_writer *writer, const char *key, const json_t *value);
 /* As the ones above for keys with a length of their own (map keys of a PolicyValue may hold NUL). */
 void epg_json_key_span(epg_json_writer *writer, epg_span key); /* the next put or begin must pass key = NULL */
 /* Ends a document: adds the closing newline for indent > 0, and frees the writer's own memory. */

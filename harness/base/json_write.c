@@ -181,13 +181,18 @@ void epg_json_put_double(epg_json_writer *writer, const char *key, double value)
     (void)epg_buffer_append(writer->out, text, epg_double_text(value, text));
 }
 
-void epg_json_put_computed(epg_json_writer *writer, const char *key, double value)
+void epg_json_put_known(epg_json_writer *writer, const char *key, bool known, double value)
 {
-    if (isfinite(value)) {
+    if (known) {
         epg_json_put_double(writer, key, value);
     } else {
         epg_json_put_null(writer, key);
     }
+}
+
+void epg_json_put_computed(epg_json_writer *writer, const char *key, double value)
+{
+    epg_json_put_known(writer, key, isfinite(value), value);
 }
 
 void epg_json_put_text(epg_json_writer *writer, const char *key, const char *value)
@@ -236,7 +241,7 @@ static void put_json_object(epg_json_writer *writer, const char *key, const json
 void epg_json_put_json(epg_json_writer *writer, const char *key, const json_t *value)
 {
     uint64_t number = 0;
-    switch (json_typeof(value)) {
+    switch (value != NULL ? json_typeof(value) : JSON_NULL) {
     case JSON_OBJECT:
         put_json_object(writer, key, value);
         return;

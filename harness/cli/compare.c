@@ -186,11 +186,7 @@ static void run_json(const epg_comparison *comparison, const epg_compared *run, 
     for (size_t i = 0; i < comparison->budget_count; i++) {
         epg_json_object(writer, NULL);
         epg_json_put_u64(writer, "episodes", comparison->budgets[i]);
-        if (run->has_best_at[i]) {
-            epg_json_put_double(writer, "score", run->best_at[i]);
-        } else {
-            epg_json_put_null(writer, "score");
-        }
+        epg_json_put_known(writer, "score", run->has_best_at[i], run->best_at[i]);
         epg_json_end(writer);
     }
     epg_json_end(writer);

@@ -143,11 +143,7 @@ static void put_rows(epg_json_writer *writer, const char *key, const epg_pair_ro
         static const char *const names[] = {"a", "b"};
         epg_json_object(writer, NULL);
         for (size_t j = 0; j < EPG_COUNT(sides); j++) {
-            if (sides[j] != NULL) {
-                epg_json_put_json(writer, names[j], sides[j]);
-            } else {
-                epg_json_put_null(writer, names[j]);
-            }
+            epg_json_put_json(writer, names[j], sides[j]);
         }
         epg_json_put_text(writer, "name", rows[i].name);
         epg_json_end(writer);
@@ -162,11 +158,7 @@ static void put_side(epg_json_writer *writer, const char *key, const shown_pair 
     epg_reading_name(self->numbers[side], name);
     epg_json_object(writer, key);
     epg_json_put_text(writer, "program_digest", epg_reading_digest(self->reading, self->numbers[side]));
-    if (json_is_number(score)) {
-        epg_json_put_double(writer, "score", json_number_value(score));
-    } else {
-        epg_json_put_null(writer, "score");
-    }
+    epg_json_put_known(writer, "score", json_is_number(score), json_number_value(score));
     epg_json_put_text(writer, "submission", name);
     epg_json_end(writer);
 }
@@ -180,11 +172,8 @@ static void diff_json(const shown_pair *self, epg_buffer *out)
     put_side(&writer, "b", self, 1);
     put_rows(&writer, "episodes", self->pair.episodes, self->pair.episode_count);
     put_rows(&writer, "feedback", self->pair.values, self->pair.value_count);
-    if (self->program && epg_utf8_valid(self->diff.data, self->diff.size)) {
-        epg_json_put_text(&writer, "patch", epg_buffer_cstr(&self->diff));
-    } else {
-        epg_json_put_null(&writer, "patch");
-    }
+    bool shown = self->program && epg_utf8_valid(self->diff.data, self->diff.size);
+    epg_json_put_text(&writer, "patch", shown ? epg_buffer_cstr(&self->diff) : NULL);
     epg_json_put_text(&writer, "run", self->reading->path);
     epg_json_put_text(&writer, "schema", SCHEMA);
     epg_json_end(&writer);

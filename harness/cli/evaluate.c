@@ -137,11 +137,7 @@ static void episodes_json(const epg_evaluation_result *result, epg_json_writer *
         epg_json_put_double(writer, "policy_seconds", (double)episode->policy_ns / 1e9);
         epg_json_put_text(writer, "record_sha256", episode->record_sha256);
         epg_json_end(writer);
-        if (episode->failure == EPG_POLICY_OK) {
-            epg_json_put_double(writer, "reward", episode->reward);
-        } else {
-            epg_json_put_null(writer, "reward");
-        }
+        epg_json_put_known(writer, "reward", episode->failure == EPG_POLICY_OK, episode->reward);
         epg_json_put_text(writer, "status", episode->failure == EPG_POLICY_OK ? "completed" : "policy_failed");
         epg_json_put_u64(writer, "steps", episode->steps);
         epg_json_end(writer);

@@ -53,22 +53,14 @@ static void print_outcome_json(const char *directory, const epg_run_outcome *out
     epg_submission_id(outcome->final_submission, id);
     epg_json_begin(&writer, &out, 2);
     epg_json_object(&writer, NULL);
-    if (outcome->has_assessment_score) {
-        epg_json_put_double(&writer, "assessment_score", outcome->assessment_score);
-    } else {
-        epg_json_put_null(&writer, "assessment_score");
-    }
+    epg_json_put_known(&writer, "assessment_score", outcome->has_assessment_score, outcome->assessment_score);
     epg_json_put_text(&writer, "detail", outcome->detail);
     epg_json_put_text(&writer, "directory", directory);
     epg_json_put_text(&writer, "final_submission_id", outcome->final_submission > 0 ? id : NULL);
     epg_json_put_text(&writer, "schema", "evopolicygym/run-outcome/v1");
     epg_json_put_u64(&writer, "submissions", outcome->submissions);
     epg_json_put_text(&writer, "terminal_reason", outcome->terminal_reason);
-    if (outcome->has_validation_score) {
-        epg_json_put_double(&writer, "validation_score", outcome->validation_score);
-    } else {
-        epg_json_put_null(&writer, "validation_score");
-    }
+    epg_json_put_known(&writer, "validation_score", outcome->has_validation_score, outcome->validation_score);
     epg_json_end(&writer);
     epg_json_finish(&writer);
     (void)fputs(epg_buffer_cstr(&out), stdout);

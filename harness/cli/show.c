@@ -155,16 +155,9 @@ static void show_json(const shown_submission *self, bool patch, epg_buffer *out)
     epg_json_writer writer;
     epg_json_begin(&writer, out, 2);
     epg_json_object(&writer, NULL);
-    if (self->feedback != NULL) {
-        epg_json_put_json(&writer, "feedback", self->feedback);
-    } else {
-        epg_json_put_null(&writer, "feedback");
-    }
-    if (patch && self->has_diff && epg_utf8_valid(self->diff.data, self->diff.size)) {
-        epg_json_put_text(&writer, "patch", epg_buffer_cstr(&self->diff));
-    } else {
-        epg_json_put_null(&writer, "patch");
-    }
+    epg_json_put_json(&writer, "feedback", self->feedback);
+    bool shown = patch && self->has_diff && epg_utf8_valid(self->diff.data, self->diff.size);
+    epg_json_put_text(&writer, "patch", shown ? epg_buffer_cstr(&self->diff) : NULL);
     epg_summary_run_json(self->reading, &writer, "run");
     epg_json_put_text(&writer, "schema", SCHEMA);
     if (self->number > 0) {

@@ -1,6 +1,4 @@
 #include <math.h>
-#include <string.h>
-
 #include <signal.h>
 #include <string.h>
 
@@ -137,6 +135,23 @@ START_TEST(integers_up_to_2_64_survive_reading_and_writing)
 }
 END_TEST
 
+START_TEST(what_is_not_known_is_null)
+{
+    EPG_AUTO_BUFFER out = {0};
+    epg_json_writer writer;
+    epg_json_begin(&writer, &out, 0);
+    epg_json_object(&writer, NULL);
+    epg_json_put_known(&writer, "a", true, 0.5);
+    epg_json_put_known(&writer, "b", false, 0.5);
+    epg_json_put_computed(&writer, "c", INFINITY);
+    epg_json_put_json(&writer, "d", NULL);
+    epg_json_put_text(&writer, "e", NULL);
+    epg_json_end(&writer);
+    epg_json_finish(&writer);
+    ck_assert_str_eq(epg_buffer_cstr(&out), "{\"a\":0.5,\"b\":null,\"c\":null,\"d\":null,\"e\":null}");
+}
+END_TEST
+
 START_TEST(what_is_not_strict_json_is_refused)
 {
     static const char *const cases[] = {
@@ -208,6 +223,7 @@ static Suite *json_suite(void)
     tcase_add_test(tests, what_is_read_can_be_written_within_a_document_and_deeper_text_is_refused);
     tcase_add_test(tests, what_was_computed_and_is_not_finite_is_null);
     tcase_add_test(tests, integers_up_to_2_64_survive_reading_and_writing);
+    tcase_add_test(tests, what_is_not_known_is_null);
     tcase_add_loop_test(tests, what_is_not_strict_json_is_refused, 0, 16);
     tcase_add_test(tests, strings_that_only_resemble_the_mark_are_strings);
     tcase_add_test(tests, members_that_are_missing_or_of_another_type_are_named);

@@ -206,13 +206,18 @@ START_TEST(answers_sent_ahead_are_never_actions_however_many_numbers_they_try)
 }
 END_TEST
 
-START_TEST(a_policy_that_stops_reading_times_out)
+/* More than a pipe holds. */
+static void put_large(epg_buffer *out)
 {
     enum { CONTENT = 1 << 20 };
+    EPG_AUTO_FREE uint8_t *content = epg_alloc(CONTENT);
+    epg_value_put_bytes(out, epg_span_of(content, CONTENT));
+}
+
+START_TEST(a_policy_that_stops_reading_times_out)
+{
     EPG_AUTO_BUFFER large = {0};
-    uint8_t *content = epg_alloc(CONTENT);
-    epg_value_put_bytes(&large, epg_span_of(content, CONTENT));
-    free(content);
+    put_large(&large);
     epg_policy *policy = start_with("say(frame()); hang()");
     ck_assert_int_eq(epg_test_policy_act(policy, epg_span_text("N"), 30).failure, EPG_POLICY_OK);
     epg_policy_reply reply = epg_test_policy_act(policy, epg_buffer_span(&large), 0.5);
@@ -223,11 +228,8 @@ END_TEST
 
 START_TEST(a_policy_that_dies_while_a_child_holds_its_pipes_is_seen_to_die)
 {
-    enum { CONTENT = 1 << 20 };
     EPG_AUTO_BUFFER large = {0};
-    uint8_t *content = epg_alloc(CONTENT);
-    epg_value_put_bytes(&large, epg_span_of(content, CONTENT));
-    free(content);
+    put_large(&large);
     epg_policy *policy = start_with("daemon(hang); say(frame()); os._exit(8)");
     ck_assert_int_eq(epg_test_policy_act(policy, epg_span_text("N"), 30).failure, EPG_POLICY_OK);
     epg_policy_reply reply = epg_test_policy_act(policy, epg_buffer_span(&large), 60);
