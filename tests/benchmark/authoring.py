@@ -226,6 +226,9 @@ class AsDataclasses(unittest.TestCase):
                 self.assertNotEqual(one, 5)
                 self.assertTrue(repr(one).startswith(type(one).__name__ + "("))
                 self.assertEqual(type(one)(*(getattr(one, field.name) for field in dataclasses.fields(one))), one)
+        for one in self.MADE[:4] + self.MADE[5:7]:
+            with self.assertRaisesRegex(AttributeError, "has no rewards; it has .*" + dataclasses.fields(one)[-1].name):
+                one.rewards
         for one in self.MADE[:7]:
             self.assertEqual(set(vars(one)), {field.name for field in dataclasses.fields(one)})
             self.assertEqual(set(dataclasses.asdict(one)), set(vars(one)))

@@ -185,6 +185,7 @@ one_line 'the module broken has no mak; .*: .*make' python:broken:mak
 one_line "make\(at.*\) can't be called so: .*'size'" 'python:broken:make?size=3'
 one_line 'the parameter at is given twice' 'python:broken:make?at=1&at=2'
 one_line 'gave a list, which is no Benchmark' 'python:broken:deep?levels=3'
+one_line 'gave the class Benchmark and no Benchmark made of it' python:importing:a_class
 
 # --- executables in other languages ---
 "${EPG_CC:-cc}" "$EPG_SOURCE/examples/benchmark-process/dice.c" -o "$work/dice" || fail 'dice.c did not build'

@@ -196,6 +196,8 @@ def benchmark_of(module, factory, words):
         made = call_factory(made, name, words)
     elif words:
         raise Mistake("%s is no factory and takes no parameters" % name)
+    if isinstance(made, type):
+        raise Mistake("%s gave the class %s and no Benchmark made of it" % (name, made.__name__))
     for needed in ("spec", "episodes", "make_environment", "feedback"):
         if not hasattr(made, needed):
             raise Mistake("%s gave a %s, which is no Benchmark: it has no %s" % (name, type(made).__name__, needed))

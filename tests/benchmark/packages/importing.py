@@ -1,4 +1,4 @@
-"""Factories that import what can't be had."""
+"""Factories that import what can't be had, and one that gives no Benchmark."""
 
 
 def name():
@@ -15,3 +15,9 @@ def module():
 
 def library():
     import missing_library
+
+
+def a_class():
+    from evopolicygym.authoring import Benchmark
+
+    return Benchmark

@@ -68,7 +68,18 @@ def _set(self, **fields):
     self.__dict__.update(fields)
 
 
-class _Wired:
+class _Telling:
+    """Says what it has where it is asked for something else."""
+
+    __slots__ = ()
+
+    def __getattr__(self, name):
+        kind = type(self)
+        has = ", ".join(kind.__dataclass_fields__)
+        raise AttributeError("%s has no %s; it has %s" % (kind.__name__, name, has))
+
+
+class _Wired(_Telling):
     """Is encoded where it is checked; the bytes are kept beside the fields. What was made in another way, a subclass with
     an __init__ of its own or a Step out of a record, is checked and encoded when its bytes are asked for."""
 
@@ -76,7 +87,7 @@ class _Wired:
 
     def __getattr__(self, name):
         if name != "_wire":
-            return object.__getattribute__(self, name)  # which tells that there is none
+            return super().__getattr__(name)
         wire = self._encoded()
         _keep(self, wire)
         return wire
@@ -208,7 +219,7 @@ class Step(_Wired):
 
 
 @dataclass(frozen=True)
-class Transition:
+class Transition(_Telling):
     """One turn of an Episode: the Policy's Action and the Step that followed."""
 
     action: Any
@@ -235,7 +246,7 @@ def _failure(code):
 
 
 @dataclass(frozen=True)
-class EpisodeRecord:
+class EpisodeRecord(_Telling):
     """What happened in one Episode. A failed Policy's record ends with its last complete turn."""
 
     spec: EpisodeSpec
