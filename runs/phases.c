@@ -49,15 +49,17 @@ static epg_code episode_ended(void *context, const epg_episode_result *episode, 
     self->run->shown.completed = completed;
     self->run->shown.total = total;
     epg_run_evidence_episode(self->run, self->event, episode);
-    return EPG_EVENT(
-        self->run->ledger, self->event, err, epg_field_u64("completed", completed),
-        epg_field_u64("episode_index", episode->index),
-        epg_field_text("failure", epg_policy_failure_name(episode->failure)),
-        epg_field_text("record_sha256", episode->record_sha256), epg_field_u64("record_offset", episode->record_offset),
-        epg_field_u64("record_size", episode->record_size), epg_field_u64("record_spool", episode->spool),
-        failed ? epg_field_null("reward") : epg_field_double("reward", episode->reward),
-        epg_field_text("status", failed ? "policy_failed" : "completed"), epg_field_u64("steps", episode->steps),
-        epg_field_text("submission_id", self->id), epg_field_u64("total", total));
+    return EPG_EVENT(self->run->ledger, self->event, err, epg_field_u64("completed", completed),
+                     epg_field_u64("episode_index", episode->index),
+                     epg_field_text("failure", epg_policy_failure_name(episode->failure)),
+                     epg_field_i64("policy_ns", episode->policy_ns),
+                     epg_field_text("record_sha256", episode->record_sha256),
+                     epg_field_u64("record_offset", episode->record_offset),
+                     epg_field_u64("record_size", episode->record_size), epg_field_u64("record_spool", episode->spool),
+                     failed ? epg_field_null("reward") : epg_field_double("reward", episode->reward),
+                     epg_field_text("status", failed ? "policy_failed" : "completed"),
+                     epg_field_u64("steps", episode->steps), epg_field_text("submission_id", self->id),
+                     epg_field_u64("total", total), epg_field_i64("total_ns", episode->total_ns));
 }
 
 /* Evaluates one submission's stored snapshot over the plan. */

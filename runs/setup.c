@@ -12,6 +12,7 @@
 
 #include "agents/task.h"
 #include "base/text.h"
+#include "programs/capture.h"
 #include "runs/coordinator.h"
 #include "runs/document.h"
 #include "runs/seal.h"
@@ -196,7 +197,11 @@ epg_code epg_run_lock(int run, int *out, epg_error *err)
 {
     EPG_AUTO_CLOSE int fd = epg_io_open(run, "lock", O_RDWR | O_CREAT | O_NOFOLLOW, 0600);
     if (fd < 0) {
-        return epg_fail_errno(err, errno, "can't open the Run's lock");
+        int why = errno;
+        (void)epg_fail_errno(err, why, "can't open the Run's lock");
+        return why == EROFS || why == EACCES || why == EPERM
+                   ? epg_fail_as(err, EPG_ERR_USAGE, "a Run that shall go on must be writable")
+                   : EPG_ERR_IO;
     }
     /* A reader may look at the lock just now, for a moment (reading.h). */
     int taken = flock(fd, LOCK_EX | LOCK_NB);
@@ -312,6 +317,38 @@ static epg_code check_snapshot(const epg_run_state *self, const char *name, cons
     return EPG_OK;
 }
 
+static epg_code check_program(const epg_run_state *self, const char *path, const char *digest, epg_error *err)
+{
+    EPG_AUTO_CLOSE int directory = -1;
+    EPG_CLEANUP(epg_program_free) epg_program program = {0};
+    if (epg_dir_open_beneath(self->run, path, &directory, err) != EPG_OK ||
+        epg_program_capture(directory, &epg_program_default_limits, &program, err) != EPG_OK) {
+        return epg_fail_as(err, EPG_ERR_USAGE, "this Run can't go on without %s", path);
+    }
+    if (strcmp(program.digest, digest) != 0) {
+        return epg_fail(err, EPG_ERR_USAGE, "%s no longer fits this Run: it is %s, and %s in the ledger", path,
+                        program.digest, digest);
+    }
+    return EPG_OK;
+}
+
+/* The Host's own copies. What the Agent did to its is found otherwise, and no reason to stop. */
+static epg_code check_programs(const epg_run_state *self, epg_error *err)
+{
+    const epg_history *history = self->history;
+    EPG_TRY(check_program(self, "initial/program", history->initial_digest, err));
+    for (size_t i = 0; i < history->submission_count; i++) {
+        const epg_submission *facts = &history->submissions[i].facts;
+        if (facts->state == EPG_SUBMISSION_PUBLISHED) {
+            char id[EPG_SUBMISSION_ID_TEXT];
+            epg_submission_id(facts->number, id);
+            EPG_AUTO_FREE char *path = epg_format("submissions/%s/program", id);
+            EPG_TRY(check_program(self, path, facts->program_digest, err));
+        }
+    }
+    return EPG_OK;
+}
+
 /* The snapshots are those of the ledger; one that was taken and not charged is given back. */
 static epg_code check_store(epg_run_state *self, epg_error *err)
 {
@@ -360,6 +397,7 @@ epg_code epg_run_reopen(epg_run_state *self, epg_error *err)
     self->agent_home = self->request->agent_private_home ? epg_format("%s/agent/home", self->path) : NULL;
     EPG_TRY(open_pool(self, err));
     EPG_TRY(fits(self, err));
+    EPG_TRY(check_programs(self, err));
     EPG_AUTO_FREE char *history = epg_format("%s/history.git", self->path);
     if (epg_store_open(history, &self->store, err) != EPG_OK) {
         return epg_fail_as(err, EPG_ERR_USAGE, "the git history can't be used");

@@ -69,5 +69,9 @@ cut='sed -i "/final_submission_selected/,\$d" events.jsonl; rm run.json'
 refused 'a complete Run' complete
 refused 'altered events' altered "$cut; sed -i 3d events.jsonl"
 refused 'another Benchmark in config.json' 'config.json' "$cut; sed -i 's/test.one-step\"/cartpole\"/' config.json"
+refused 'an altered initial Program' 'initial/program no longer fits' "$cut; echo '# x' >>initial/program/policy.py"
+refused 'an altered published Program' 'submission-000002/program no longer fits' "$cut; echo '# x' >>submissions/submission-000002/program/policy.py"
+refused 'a missing published Program' 'submission-000001/program' "$cut; rm -rf submissions/submission-000001/program"
+EPG_IO_FAULT=errno=EROFS@1:open refused 'a Run in a read-only place' 'must be writable' "$cut"
 refused 'another git history' 'git history' "$cut; git -C history.git tag -f submission-000001 submission-000002"
 refused 'another Host at work' 'another Host' "$cut; (exec 9>>lock; flock 9; sleep 20) & sleep 0.3"
