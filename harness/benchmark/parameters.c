@@ -30,8 +30,8 @@ static epg_code unknown(const char *benchmark, const char *key, const epg_parame
 
 static bool read_bool(const char *text, bool *out)
 {
-    static const char *const yes[] = {"true", "1", "yes"};
-    static const char *const no[] = {"false", "0", "no"};
+    static const char *const yes[] = {"true", "True", "1", "yes"};
+    static const char *const no[] = {"false", "False", "0", "no"};
     for (size_t i = 0; i < EPG_COUNT(yes); i++) {
         if (strcmp(text, yes[i]) == 0 || strcmp(text, no[i]) == 0) {
             *out = strcmp(text, yes[i]) == 0;
@@ -75,7 +75,7 @@ static bool read_value(const epg_parameter *parameter, const char *value)
         if (!epg_parse_double(value, &number) || number < parameter->minimum || number > parameter->maximum) {
             return false;
         }
-        *(double *)parameter->target = number;
+        *(double *)parameter->target = number + 0.0; /* never -0.0, which would have a digest of its own */
         return true;
     }
     case EPG_PARAMETER_COUNT: {

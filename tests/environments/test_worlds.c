@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
+#include "base/text.h"
 #include "support/play.h"
 #include "support/support.h"
 
@@ -407,6 +409,34 @@ START_TEST(naturals_earn_what_the_rules_say)
 }
 END_TEST
 
+static char *digest_of(const char *text)
+{
+    epg_benchmark *benchmark = epg_test_benchmark(text);
+    EPG_CLEANUP(epg_spec_free) epg_spec spec = {0};
+    epg_error err = {0};
+    epg_assert_ok(epg_benchmark_spec(benchmark, &spec, &err), &err);
+    epg_benchmark_destroy(benchmark);
+    return epg_strdup(spec.environment_digest);
+}
+
+START_TEST(parameters_mean_the_same_however_they_are_written)
+{
+    static const char *const same[][2] = {
+        {"frozen-lake?is_slippery=False&map_name=8x8", "frozen-lake?map=8x8&slippery=0"},
+        {"frozen-lake?success_rate=-0", "frozen-lake?success_rate=0.0"},
+        {"frozen-lake?slippery=true", "frozen-lake"},
+        {"taxi?is_rainy=True&fickle_passenger=yes", "taxi?fickle=1&rainy=true"},
+    };
+    for (size_t i = 0; i < EPG_COUNT(same); i++) {
+        EPG_AUTO_FREE char *one = digest_of(same[i][0]);
+        EPG_AUTO_FREE char *other = digest_of(same[i][1]);
+        EPG_AUTO_FREE char *plain = digest_of(i < 3 ? "frozen-lake?map=8x8" : "taxi");
+        ck_assert_str_eq(one, other);
+        ck_assert_str_ne(one, plain);
+    }
+}
+END_TEST
+
 static void check_refused(const char *text, const char *told)
 {
     epg_benchmark *benchmark = NULL;
@@ -447,6 +477,7 @@ int main(void)
     tcase_add_test(tests, a_fickle_passenger_changes_the_destination_once_and_others_never);
     tcase_add_test(tests, naturals_earn_what_the_rules_say);
     tcase_add_test(tests, wrong_parameters_are_told_with_what_would_be_right);
+    tcase_add_test(tests, parameters_mean_the_same_however_they_are_written);
     suite_add_tcase(suite, tests);
     return epg_test_main(suite);
 }
