@@ -41,12 +41,14 @@ epg_code epg_store_fail(epg_error *err, epg_code code, const char *format, ...)
 }
 
 /* The library's state is the process's: the same for every store. Nothing of the user's git configuration counts, what
- * is written is synced, and nothing is cached beyond need. */
+ * is written is synced, and nothing is cached beyond need: of all packs together, MAPPED bytes are in memory at most
+ * (but for an object that is larger, while it is read). */
 static epg_code start_library(epg_error *err)
 {
     if (git_libgit2_init() < 0) {
         return epg_store_fail(err, EPG_ERR_UNAVAILABLE, "libgit2 does not start");
     }
+    enum { WINDOW = 64 * 1024, MAPPED = 512 * 1024 };
     static const git_config_level_t levels[] = {GIT_CONFIG_LEVEL_PROGRAMDATA, GIT_CONFIG_LEVEL_SYSTEM,
                                                 GIT_CONFIG_LEVEL_XDG, GIT_CONFIG_LEVEL_GLOBAL};
     for (size_t i = 0; i < EPG_COUNT(levels); i++) {
@@ -54,6 +56,8 @@ static epg_code start_library(epg_error *err)
     }
     (void)git_libgit2_opts(GIT_OPT_ENABLE_FSYNC_GITDIR, 1);
     (void)git_libgit2_opts(GIT_OPT_ENABLE_CACHING, 0);
+    (void)git_libgit2_opts(GIT_OPT_SET_MWINDOW_SIZE, (size_t)WINDOW);
+    (void)git_libgit2_opts(GIT_OPT_SET_MWINDOW_MAPPED_LIMIT, (size_t)MAPPED);
     (void)git_libgit2_opts(GIT_OPT_SET_OWNER_VALIDATION, 0); /* objects are checked, and nothing in there is run */
     return EPG_OK;
 }

@@ -6,6 +6,7 @@
 
 #include "programs/pack.h"
 #include "programs/store.h"
+#include "system/output.h"
 
 #define EPG_STORE_MAIN "refs/heads/main"
 #define EPG_STORE_TAGS "refs/tags/"
@@ -62,11 +63,21 @@ epg_code epg_store_set_ref(epg_store *store, const char *name, const git_oid *id
 epg_code epg_store_delete_ref(epg_store *store, const char *name, epg_error *err);
 /* Syncs the directory that holds the reference: for one that was found and might have been left unsynced. */
 epg_code epg_store_sync_ref(epg_store *store, const char *name, epg_error *err);
-/* Writes a file of the repository as git does: PATH.lock, synced, renamed, the directory synced. */
-epg_code epg_store_replace_file(epg_store *store, const char *path, epg_span content, epg_error *err);
+/* Writes a file of the repository as git does: PATH.lock, synced, renamed, the directory synced. What is put into
+ * `output` between begin and end is its content. */
+typedef struct epg_store_file {
+    epg_output output;
+    int directory; /* -1: none */
+    char *name;
+} epg_store_file;
+epg_code epg_store_begin_file(epg_store *store, const char *path, epg_store_file *file, epg_error *err);
+epg_code epg_store_end_file(epg_store_file *file, epg_error *err);
+void epg_store_file_free(epg_store_file *file);
 /* store_packed.c: gathers the tags that are files of their own into packed-refs; takes one reference out of it. */
 epg_code epg_store_pack_refs(epg_store *store, epg_error *err);
 epg_code epg_store_unpack_ref(epg_store *store, const char *name, epg_error *err);
+/* NOT_FOUND; INVALID when packed-refs is not as git or the store writes it. */
+epg_code epg_store_find_packed(epg_store *store, const char *name, git_oid *out, epg_error *err);
 /* Calls `visit` for each name in packed-refs; INVALID when it is not as git or the store writes it. */
 epg_code epg_store_each_packed(epg_store *store, void (*visit)(void *context, const char *name), void *context,
                                epg_error *err);

@@ -1,7 +1,8 @@
 /* Every commit and note adds a pack, and each pack is one more to search. When there are many, small ones are joined by
  * size, as one carries in counting: the smallest, and larger ones as long as what was gathered outweighs them. So packs
  * stay few, each object is copied a number of times that grows with the logarithm of the history, and no call copies
- * more than MAX_JOINED_BYTES. References get into one file for the same reason. */
+ * more than MAX_JOINED_BYTES, nor holds the places of more than MAX_JOINED_OBJECTS in memory: a pack that has got half
+ * as large stays as it is. References get into one file for the same reason. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -15,11 +16,20 @@
 #include "system/files.h"
 #include "system/io.h"
 
-enum { MANY_NOTES = 16, MANY_PACKS = 48, MANY_REFS = 64, AT_LEAST_JOINED = 24, MAX_JOINED_BYTES = 64 * 1024 * 1024 };
+enum {
+    MANY_NOTES = 16,
+    MANY_PACKS = 48,
+    MANY_REFS = 64,
+    AT_LEAST_JOINED = 24,
+    MAX_JOINED_BYTES = 64 * 1024 * 1024,
+    MAX_JOINED_OBJECTS = 16 * 1024,
+    INDEX_ENTRY = 28
+};
 
 typedef struct pack_file {
     char *name; /* without its suffix */
     size_t size;
+    size_t objects; /* about */
 } pack_file;
 
 typedef struct pack_list {
@@ -66,10 +76,13 @@ static void take_pack(void *context, int directory, const char *name)
     EPG_AUTO_FREE char *pack = epg_format("%s.pack", base);
     EPG_AUTO_FREE char *keep = epg_format("%s.keep", base);
     struct stat info;
+    struct stat index;
     if (fstatat(directory, pack, &info, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(info.st_mode) &&
-        info.st_size <= MAX_JOINED_BYTES / 2 && faccessat(directory, keep, F_OK, 0) != 0) {
+        info.st_size <= MAX_JOINED_BYTES / 2 && fstatat(directory, name, &index, AT_SYMLINK_NOFOLLOW) == 0 &&
+        index.st_size / INDEX_ENTRY <= MAX_JOINED_OBJECTS / 2 && faccessat(directory, keep, F_OK, 0) != 0) {
         list->packs = epg_grow_array(list->packs, list->count + 1, sizeof *list->packs);
-        list->packs[list->count++] = (pack_file){EPG_TAKE(base), (size_t)info.st_size};
+        list->packs[list->count++] =
+            (pack_file){EPG_TAKE(base), (size_t)info.st_size, (size_t)index.st_size / INDEX_ENTRY};
     }
 }
 
@@ -92,9 +105,12 @@ static int compare_sizes(const void *a, const void *b)
 static size_t choose(const pack_list *list)
 {
     size_t sum = 0;
+    size_t objects = 0;
     size_t chosen = 0;
     while (chosen < list->count && (chosen < AT_LEAST_JOINED || list->packs[chosen].size <= sum) &&
-           sum + list->packs[chosen].size <= MAX_JOINED_BYTES) {
+           sum + list->packs[chosen].size <= MAX_JOINED_BYTES &&
+           objects + list->packs[chosen].objects <= MAX_JOINED_OBJECTS) {
+        objects += list->packs[chosen].objects;
         sum += list->packs[chosen++].size;
     }
     return chosen;

@@ -1,4 +1,5 @@
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -24,9 +25,37 @@ epg_code epg_store_check_name(const char *name, epg_error *err)
     return EPG_OK;
 }
 
+/* A reference's own file, as git and the store write it. */
+static bool read_own_file(const epg_store *store, const char *name, git_oid *out, bool *missing)
+{
+    EPG_AUTO_CLOSE int directory = -1;
+    EPG_AUTO_BUFFER text = {0};
+    const char *slash = strrchr(name, '/');
+    EPG_AUTO_FREE char *above = epg_strndup(name, (size_t)(slash - name));
+    epg_code code = epg_dir_open_beneath(store->directory, above, &directory, NULL);
+    if (code == EPG_OK) {
+        code = epg_file_read(directory, slash + 1, EPG_OBJECT_ID_TEXT, &text, NULL);
+    }
+    *missing = code == EPG_ERR_NOT_FOUND;
+    if (code != EPG_OK || text.size != EPG_OBJECT_ID_TEXT || text.data[text.size - 1] != '\n') {
+        return false;
+    }
+    text.data[text.size - 1] = '\0';
+    return git_oid_fromstr(out, epg_buffer_cstr(&text)) == 0;
+}
+
+/* As libgit2 does, which would hold all of packed-refs in memory; it is asked where these files are not as expected. */
 epg_code epg_store_get_ref(epg_store *store, const char *name, git_oid *out, epg_error *err)
 {
-    int failed = git_reference_name_to_id(out, store->repo, name);
+    bool missing = false;
+    if (read_own_file(store, name, out, &missing)) {
+        return EPG_OK;
+    }
+    epg_code code = missing ? epg_store_find_packed(store, name, out, NULL) : EPG_ERR_INVALID;
+    if (code == EPG_OK) {
+        return EPG_OK;
+    }
+    int failed = code == EPG_ERR_NOT_FOUND ? GIT_ENOTFOUND : git_reference_name_to_id(out, store->repo, name);
     if (failed == GIT_ENOTFOUND) {
         return epg_fail(err, EPG_ERR_NOT_FOUND, "the history has no %s", name);
     }
@@ -57,27 +86,47 @@ static bool try_again(const epg_store *store, const char *lock, int *tries)
     return *tries == PATIENT_TRIES + 1;
 }
 
-epg_code epg_store_replace_file(epg_store *store, const char *path, epg_span content, epg_error *err)
+void epg_store_file_free(epg_store_file *file)
 {
-    EPG_AUTO_CLOSE int directory = -1;
+    epg_output_free(&file->output);
+    epg_close_cleanup(&file->directory);
+    free(file->name);
+}
+
+epg_code epg_store_begin_file(epg_store *store, const char *path, epg_store_file *file, epg_error *err)
+{
     EPG_AUTO_FREE char *lock = epg_format("%s.lock", path);
     const char *slash = strrchr(path, '/');
-    const char *name = slash != NULL ? slash + 1 : path;
     EPG_AUTO_FREE char *above = slash != NULL ? epg_strndup(path, (size_t)(slash - path)) : epg_strdup(".");
-    EPG_TRY(epg_dir_open_beneath(store->directory, above, &directory, err));
-    const char *lock_name = lock + (name - path);
+    EPG_TRY(epg_dir_open_beneath(store->directory, above, &file->directory, err));
+    file->name = epg_strdup(slash != NULL ? slash + 1 : path);
+    EPG_AUTO_FREE char *lock_name = epg_format("%s.lock", file->name);
     int tries = 0;
     epg_code code = EPG_OK;
     do {
-        code = epg_file_write_new(directory, lock_name, content, 0644, true, err);
+        code = epg_output_begin(&file->output, file->directory, lock_name, err);
     } while (code == EPG_ERR_EXISTS && try_again(store, lock, &tries));
-    EPG_TRY(code);
-    if (epg_io_rename(directory, lock_name, directory, name) != 0) {
+    return code;
+}
+
+epg_code epg_store_end_file(epg_store_file *file, epg_error *err)
+{
+    EPG_AUTO_FREE char *lock_name = epg_format("%s.lock", file->name);
+    EPG_TRY(epg_output_end(&file->output, 0644, true, err));
+    if (epg_io_rename(file->directory, lock_name, file->directory, file->name) != 0) {
         int why = errno;
-        (void)epg_io_unlink(directory, lock_name, 0);
-        return epg_fail_errno(err, why, "can't put %s in its place", path);
+        (void)epg_io_unlink(file->directory, lock_name, 0);
+        return epg_fail_errno(err, why, "can't put %s in its place", file->name);
     }
-    return epg_dir_sync(directory, err);
+    return epg_dir_sync(file->directory, err);
+}
+
+static epg_code replace_file(epg_store *store, const char *path, epg_span content, epg_error *err)
+{
+    EPG_CLEANUP(epg_store_file_free) epg_store_file file = {.directory = -1};
+    EPG_TRY(epg_store_begin_file(store, path, &file, err));
+    epg_output_put(&file.output, content);
+    return epg_store_end_file(&file, err);
 }
 
 epg_code epg_store_set_ref(epg_store *store, const char *name, const git_oid *id, epg_error *err)
@@ -85,7 +134,7 @@ epg_code epg_store_set_ref(epg_store *store, const char *name, const git_oid *id
     char line[EPG_OBJECT_ID_TEXT + 1];
     (void)git_oid_tostr(line, EPG_OBJECT_ID_TEXT, id);
     line[EPG_OBJECT_ID_TEXT - 1] = '\n';
-    epg_code code = epg_store_replace_file(store, name, epg_span_of(line, EPG_OBJECT_ID_TEXT), err);
+    epg_code code = replace_file(store, name, epg_span_of(line, EPG_OBJECT_ID_TEXT), err);
     return code == EPG_OK ? EPG_OK : epg_fail_as(err, EPG_ERR_IO, "can't write %s of the history", name);
 }
 

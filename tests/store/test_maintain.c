@@ -149,6 +149,70 @@ START_TEST(references_that_git_packed_are_kept)
 }
 END_TEST
 
+/* Every second of many names is packed: each is found, and none between, before or after them. */
+static void assert_every_second_is_found(int count)
+{
+    for (int i = -1; i <= count; i++) {
+        char digest[EPG_DIGEST_TEXT];
+        char id[EPG_OBJECT_ID_TEXT];
+        EPG_AUTO_FREE char *name = i < 0 ? epg_strdup("a") : epg_format("n%06d", i);
+        epg_code code = epg_store_claim(store, name, digest, id, &err);
+        ck_assert_msg(code == (i >= 0 && i < count && i % 2 == 0 ? EPG_OK : EPG_ERR_NOT_FOUND), "%s: %d", name,
+                      (int)code);
+    }
+}
+
+START_TEST(a_name_is_found_among_many_that_are_packed)
+{
+    static const struct {
+        const char *header;
+        const char *peeled; /* what follows a line, as if its tag were annotated */
+        int count;
+    } cases[] = {
+        {"# pack-refs with: sorted ", "", 6000},
+        {"# pack-refs with: sorted ", "", 1},
+        {"# pack-refs with: sorted ", "", 100},
+        {"# pack-refs with: peeled fully-peeled sorted ", "print \"^\" id", 3000},
+        {"# of another git", "", 300},
+    };
+    commit_number(0);
+    for (size_t i = 0; i < EPG_COUNT(cases); i++) {
+        free(epg_test_shell("cd '%s' && id=$(git rev-parse main) && seq -f '%%06.0f' 0 2 %d | awk -v id=$id"
+                            " 'BEGIN {print \"%s\"} {print id \" refs/tags/n\" $1; %s}' > packed-refs",
+                            path, cases[i].count - 1, cases[i].header, cases[i].peeled));
+        assert_every_second_is_found(cases[i].count);
+    }
+    for (int i = 1; i < 70; i++) { /* packed among those that are there */
+        commit_number(i);
+        epg_assert_ok(epg_store_maintain(store, &err), &err);
+    }
+    ck_assert_uint_lt(files_in("refs/tags", ""), 64);
+    assert_every_second_is_found(300);
+    assert_number(3);
+    epg_assert_git(path, "tag --list | wc -l", "220\n");
+    epg_assert_sound(path);
+}
+END_TEST
+
+START_TEST(packed_references_out_of_order_are_told_and_kept)
+{
+    static const char text[] = "0000000000000000000000000000000000000001 refs/tags/b\n"
+                               "0000000000000000000000000000000000000001 refs/tags/a\n";
+    epg_test_write_text(path, "packed-refs", text);
+    epg_code code = EPG_OK;
+    int made = 0;
+    for (; made < 80 && code == EPG_OK; made++) {
+        commit_number(made);
+        code = epg_store_maintain(store, &err);
+    }
+    epg_assert_code(code, EPG_ERR_INVALID, &err);
+    EPG_AUTO_FREE char *still = epg_test_read_text(path, "packed-refs");
+    ck_assert_str_eq(still, text);
+    commit_number(made);
+    assert_number(0);
+}
+END_TEST
+
 START_TEST(packs_that_someone_keeps_are_kept)
 {
     commit_number(0);
@@ -201,6 +265,8 @@ int main(void)
     tcase_add_test(tests, few_stay_few_and_all_is_there);
     tcase_add_test(tests, a_users_gc_does_no_harm);
     tcase_add_test(tests, references_that_git_packed_are_kept);
+    tcase_add_test(tests, a_name_is_found_among_many_that_are_packed);
+    tcase_add_test(tests, packed_references_out_of_order_are_told_and_kept);
     tcase_add_test(tests, packs_that_someone_keeps_are_kept);
     tcase_add_test(tests, a_damaged_pack_is_told_and_nothing_is_removed);
     tcase_add_test(tests, descriptors_stay_few);

@@ -1,7 +1,9 @@
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -9,6 +11,7 @@
 #include "support/home.h"
 #include "support/support.h"
 #include "system/files.h"
+#include "system/output.h"
 
 static mode_t mode_of(const char *name)
 {
@@ -209,6 +212,59 @@ START_TEST(temporary_names_do_not_repeat)
     ck_assert_int_eq(strncmp(one, "p-", 2), 0);
     ck_assert_str_ne(one, two);
 }
+
+START_TEST(an_output_is_all_of_its_pieces)
+{
+    static const size_t sizes[] = {0, 1, 5000, 65535, 65536, 65537, 3, 200000, 60000, 7};
+    epg_error err = {0};
+    EPG_AUTO_BUFFER expected = {0};
+    EPG_AUTO_OUTPUT output = {.fd = -1};
+    (void)umask(077);
+    epg_assert_ok(epg_output_begin(&output, home, "out", &err), &err);
+    for (size_t i = 0; i < EPG_COUNT(sizes); i++) {
+        EPG_AUTO_FREE char *piece = epg_alloc(sizes[i] + 1);
+        memset(piece, 'a' + (int)i, sizes[i]);
+        (void)epg_buffer_append(&expected, piece, sizes[i]);
+        epg_output_put(&output, epg_span_of(piece, sizes[i]));
+    }
+    epg_assert_ok(epg_output_end(&output, 0444, true, &err), &err);
+    expect_content("out", epg_buffer_cstr(&expected));
+    ck_assert_uint_eq(mode_of("out"), 0444);
+    epg_output_free(&output);
+    expect_names("out ");
+    epg_assert_code(epg_output_begin(&output, home, "out", &err), EPG_ERR_EXISTS, &err);
+}
+END_TEST
+
+START_TEST(an_output_that_was_not_ended_leaves_nothing)
+{
+    epg_error err = {0};
+    {
+        EPG_AUTO_OUTPUT output = {.fd = -1};
+        epg_assert_ok(epg_output_begin(&output, home, "out", &err), &err);
+        epg_output_put(&output, epg_span_text("half"));
+    }
+    expect_names("");
+}
+END_TEST
+
+/* A disk that is full while pieces come is told at the end, and nothing is left. */
+START_TEST(an_output_that_cannot_be_written_leaves_nothing)
+{
+    epg_error err = {0};
+    EPG_AUTO_OUTPUT output = {.fd = -1};
+    struct rlimit limit = {100000, 100000};
+    (void)signal(SIGXFSZ, SIG_IGN);
+    ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    epg_assert_ok(epg_output_begin(&output, home, "out", &err), &err);
+    for (int i = 0; i < 100000; i++) {
+        epg_output_put(&output, epg_span_text("half"));
+    }
+    epg_assert_code(epg_output_end(&output, 0444, true, &err), EPG_ERR_IO, &err);
+    ck_assert_int_eq(err.sys_errno, EFBIG);
+    expect_names("");
+}
+END_TEST
 END_TEST
 
 static Suite *files_suite(void)
@@ -228,6 +284,9 @@ static Suite *files_suite(void)
     tcase_add_test(tests, a_directory_is_opened_only_without_a_link);
     tcase_add_test(tests, a_directory_is_synced);
     tcase_add_test(tests, temporary_names_do_not_repeat);
+    tcase_add_test(tests, an_output_is_all_of_its_pieces);
+    tcase_add_test(tests, an_output_that_was_not_ended_leaves_nothing);
+    tcase_add_test(tests, an_output_that_cannot_be_written_leaves_nothing);
     suite_add_tcase(suite, tests);
     return suite;
 }
