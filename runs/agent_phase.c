@@ -376,11 +376,12 @@ static epg_code check_publications(epg_run_state *self, epg_error *err)
 {
     const epg_session *session = &self->session;
     size_t found = self->evidence.count;
-    for (size_t i = 0; i < session->submission_count; i++) {
-        const epg_submission *one = &session->submissions[i];
-        if (one->state == EPG_SUBMISSION_PUBLISHED) {
-            EPG_TRY(epg_publication_check(self->publisher, one->number, one->program_digest,
-                                          &epg_program_default_limits, NULL, true, &self->evidence, err));
+    for (uint64_t number = 1; number <= session->submission_count; number++) {
+        EPG_CLEANUP(epg_submission_free) epg_submission one = {0};
+        (void)epg_session_recall(session, number, &one);
+        if (one.state == EPG_SUBMISSION_PUBLISHED) {
+            EPG_TRY(epg_publication_check(self->publisher, number, one.program_digest, &epg_program_default_limits,
+                                          NULL, true, &self->evidence, err));
         }
     }
     epg_run_evidence_findings(self, &self->evidence, found);

@@ -82,7 +82,7 @@ typedef struct epg_run_state {
     const char *limit; /* "idle", "max_tokens" or "max_cost"; NULL: none was passed */
     epg_run_watch watch;
     epg_usage interval;          /* that the submission under way closes */
-    epg_run_interval *intervals; /* of those that were published */
+    epg_run_interval *intervals; /* of those that were published, and about which anything is known */
     size_t interval_count;
     uint64_t agent_starts; /* by this Host */
     uint64_t past_starts;  /* of the Agent that have ended, by whatever Host */

@@ -218,7 +218,27 @@ static const char *agent_cause(const epg_run_state *self, const epg_agent_error 
     return self->stop == EPG_STOP_NONE && provider ? "provider" : stops[self->stop];
 }
 
-/* Of the whole Run, and of what led to each submission; the rest came after the last. */
+/* Of what led to each submission; the rest came after the last. Written one by one: they may be many. */
+static void put_intervals(const void *context, epg_json_writer *json)
+{
+    const epg_run_state *self = context;
+    size_t next = 0;
+    for (uint64_t number = 1; number <= self->session.submission_count; number++) {
+        static const epg_usage unknown = {.tokens_known = EPG_KNOWN_NOT, .cost_known = EPG_KNOWN_NOT};
+        bool known = next < self->interval_count && self->intervals[next].submission == number;
+        double score = 0;
+        if (epg_session_score(&self->session, number, &score)) {
+            char id[EPG_SUBMISSION_ID_TEXT];
+            epg_submission_id(number, id);
+            EPG_AUTO_JSON *one = usage_json(known ? &self->intervals[next].usage : &unknown);
+            (void)json_object_set_new(one, "submission_id", json_string(id));
+            epg_json_put_json(json, NULL, one);
+        }
+        next += known ? 1 : 0;
+    }
+}
+
+/* Of the whole Run. */
 static void add_usage(const epg_run_state *self, json_t *host)
 {
     if (self->transcript == NULL && self->past_starts == 0) {
@@ -226,15 +246,6 @@ static void add_usage(const epg_run_state *self, json_t *host)
     }
     epg_usage usage = epg_run_usage(self);
     (void)json_object_set_new(host, "usage", usage_json(&usage));
-    json_t *list = json_array();
-    for (size_t i = 0; i < self->interval_count; i++) {
-        char id[EPG_SUBMISSION_ID_TEXT];
-        epg_submission_id(self->intervals[i].submission, id);
-        json_t *one = usage_json(&self->intervals[i].usage);
-        (void)json_object_set_new(one, "submission_id", json_string(id));
-        (void)json_array_append_new(list, one);
-    }
-    (void)json_object_set_new(host, "usage_by_submission", list);
     if (self->transcript == NULL) {
         return;
     }
@@ -323,6 +334,8 @@ epg_code epg_run_document_conclude(epg_run_state *self, const epg_run_outcome *o
                              .skills = self->request->skills,
                              .skill_count = self->request->skill_count,
                              .terminal_reason = outcome->terminal_reason,
-                             .host = host};
+                             .host = host,
+                             .put_intervals = self->transcript != NULL || self->past_starts > 0 ? put_intervals : NULL,
+                             .intervals = self};
     return epg_run_record_write(self->run, &record, err);
 }

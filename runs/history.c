@@ -35,6 +35,7 @@ static epg_history_submission *submission_of(const epg_history *self, const epg_
 typedef struct reader {
     epg_history *history;
     bool skims;
+    bool keeps;          /* the Episodes of submissions that have ended */
     epg_event_line line; /* at hand */
     size_t next_episode; /* most likely the place of the next Episode that ends */
     int64_t agent_since; /* when the Agent that runs was started; 0: none runs */
@@ -116,6 +117,13 @@ static void take_episode(reader *self, epg_episode_result *episodes, size_t coun
     }
 }
 
+static void submission_ended(const reader *self, epg_history_submission *submission)
+{
+    if (!self->keeps) {
+        epg_history_forget_episodes(submission);
+    }
+}
+
 static void take_traces(const reader *self, const char *phase)
 {
     if (!self->skims) {
@@ -152,6 +160,7 @@ static epg_code submission_published(reader *self, const epg_ledger_line *line, 
     copy_text(submission->feedback_sha256, sizeof submission->feedback_sha256,
               epg_event_line_text(&self->line, "feedback_sha256"));
     take_traces(self, "");
+    submission_ended(self, submission);
     return EPG_OK;
 }
 
@@ -173,6 +182,7 @@ static epg_code submission_failed(reader *self, const epg_ledger_line *line, epg
         submission->facts.failure =
             strcmp(line->event, "publication_failed") == 0 ? "publication_failed" : "evaluation_failed";
         submission->ended_unix_ns = epg_event_line_i64(&self->line, "time_unix_ns");
+        submission_ended(self, submission);
     }
     return host_failed(self, line, err);
 }
@@ -190,6 +200,7 @@ static epg_code evaluation_stopped(reader *self, const epg_ledger_line *line, ep
         if (strcmp(reason, "interrupted") != 0) {
             submission->facts.state = EPG_SUBMISSION_FAILED;
             submission->facts.failure = "session_failed";
+            submission_ended(self, submission);
         }
     }
     return EPG_OK;
@@ -513,15 +524,15 @@ static void reader_free(reader *self)
     epg_event_line_free(&self->line);
 }
 
-static epg_code read_history(int run, bool skims, epg_history *out, epg_error *err)
+static epg_code read_history(int run, bool skims, bool keeps, epg_history *out, epg_error *err)
 {
     EPG_CLEANUP(epg_history_free) epg_history history = {0};
-    reader self EPG_CLEANUP(reader_free) = {.history = &history, .skims = skims};
+    reader self EPG_CLEANUP(reader_free) = {.history = &history, .skims = skims, .keeps = keeps};
     EPG_TRY(epg_history_read_documents(run, skims, &history, err));
     if (skims) {
         EPG_TRY(epg_ledger_skim(run, take_line, &self, &history.event_count, &history.torn, err));
     } else {
-        EPG_TRY(epg_ledger_read(run, take_line, &self, &history.event_count, history.head, &history.torn, err));
+        EPG_TRY(epg_ledger_follow(run, take_line, &self, &history.event_count, history.head, &history.torn, err));
     }
     if (history.event_count == 0 && history.request != NULL && history.record == NULL) {
         return epg_fail(err, EPG_ERR_USAGE,
@@ -544,10 +555,15 @@ static epg_code read_history(int run, bool skims, epg_history *out, epg_error *e
 
 epg_code epg_history_read(int run, epg_history *out, epg_error *err)
 {
-    return read_history(run, false, out, err);
+    return read_history(run, false, false, out, err);
+}
+
+epg_code epg_history_read_episodes(int run, epg_history *out, epg_error *err)
+{
+    return read_history(run, false, true, out, err);
 }
 
 epg_code epg_history_skim(int run, epg_history *out, epg_error *err)
 {
-    return read_history(run, true, out, err);
+    return read_history(run, true, false, out, err);
 }

@@ -12,7 +12,8 @@ typedef struct epg_history_submission {
     char commit[48];      /* "" when the event does not tell */
     char feedback_sha256[EPG_SHA256_HEX];
     int64_t started_unix_ns, ended_unix_ns; /* 0: not known */
-    epg_episode_result *episodes;  /* facts.indices.count items; those that ended are `finished`; NULL: skimmed */
+    /* facts.indices.count items; those that ended are `finished`; NULL: not read, which see */
+    epg_episode_result *episodes;
     char *stopped;                 /* why its evaluation was stopped; NULL: it was not */
     bool tokens_known, cost_known; /* of the Agent since the submission before; else the numbers are 0 */
     uint64_t tokens;               /* in and out */
@@ -86,12 +87,17 @@ typedef struct epg_history {
     bool torn;
 } epg_history;
 
-/* `run`: the Run directory, open. INVALID when it holds no Run that can be read, or one of a newer schema. */
+/* `run`: the Run directory, open. INVALID when it holds no Run that can be read, or one of a newer schema. Of the
+ * submissions, only one whose evaluation has not ended has `episodes`: there may be a million of them. */
 epg_code epg_history_read(int run, epg_history *out, epg_error *err);
+/* As above, with the Episodes of all submissions. */
+epg_code epg_history_read_episodes(int run, epg_history *out, epg_error *err);
 /* As above for who shows submissions, many times faster: Episodes but those of Assessment are passed over unread (their
  * `episodes` are NULL), the ledger's chain is not checked, nor is run.json read where there is a config.json. */
 epg_code epg_history_skim(int run, epg_history *out, epg_error *err);
 void epg_history_free(epg_history *history);
+/* Forgets the submissions, which a session has taken over. */
+void epg_history_forget_submissions(epg_history *history);
 
 /* "finished", "interrupted", "running" (by the lock), "killed": for people. */
 const char *epg_history_state(const epg_history *history, bool locked);

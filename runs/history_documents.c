@@ -25,11 +25,11 @@ void epg_history_take_metric(epg_history *history, const char *metric, const cha
     }
 }
 
-static epg_code read_document(int run, const char *name, json_t **out, epg_error *err)
+static epg_code read_document(int run, const char *name, size_t most, json_t **out, epg_error *err)
 {
     EPG_AUTO_BUFFER text = {0};
     epg_error local = {.text = ""};
-    epg_code code = epg_file_read(run, name, DOCUMENT_MAX, &text, &local);
+    epg_code code = epg_file_read(run, name, most, &text, &local);
     if (code == EPG_ERR_NOT_FOUND) {
         return EPG_OK;
     }
@@ -58,10 +58,10 @@ static epg_code check_schema(const json_t *document, const char *what, const cha
 epg_code epg_history_read_documents(int run, bool skims, epg_history *history, epg_error *err)
 {
     struct stat info;
-    EPG_TRY(read_document(run, "config.json", &history->request, err));
+    EPG_TRY(read_document(run, "config.json", DOCUMENT_MAX, &history->request, err));
     history->has_record = fstatat(run, "run.json", &info, AT_SYMLINK_NOFOLLOW) == 0;
     if (history->request == NULL || !skims) {
-        EPG_TRY(read_document(run, "run.json", &history->record, err));
+        EPG_TRY(read_document(run, "run.json", EPG_RUN_RECORD_MAX, &history->record, err));
     }
     EPG_TRY(check_schema(history->request, "config.json", EPG_RUN_DOCUMENT_SCHEMA, err));
     EPG_TRY(check_schema(history->record, "run.json", EPG_RUN_SCHEMA, err));
@@ -83,7 +83,7 @@ epg_code epg_history_read_documents(int run, bool skims, epg_history *history, e
     EPG_AUTO_JSON *invocation = NULL;
     EPG_AUTO_CLOSE int agent = -1;
     if (epg_dir_open(run, "agent", &agent, NULL) == EPG_OK &&
-        read_document(agent, "invocation.json", &invocation, NULL) == EPG_OK) {
+        read_document(agent, "invocation.json", DOCUMENT_MAX, &invocation, NULL) == EPG_OK) {
         history->provider = text_in(invocation, "agent", "provider");
         history->model = text_in(invocation, "agent", "model");
     }

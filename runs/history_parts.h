@@ -16,6 +16,7 @@ void epg_history_reopen_task(epg_history *history);
  * submissions, and who is in a hurry needs nothing of it that config.json and the ledger don't tell. */
 epg_code epg_history_read_documents(int run, bool skims, epg_history *history, epg_error *err);
 void epg_history_complete_from_record(epg_history *history);
+void epg_history_forget_episodes(epg_history_submission *submission);
 void epg_history_take_metric(epg_history *history, const char *metric, const char *direction);
 
 #endif

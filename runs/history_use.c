@@ -1,7 +1,7 @@
 /* What is done with a history that was read. */
 #include <stdlib.h>
 
-#include "runs/history.h"
+#include "runs/history_parts.h"
 
 static void free_episodes(epg_episode_result *episodes, size_t count)
 {
@@ -11,17 +11,29 @@ static void free_episodes(epg_episode_result *episodes, size_t count)
     free(episodes);
 }
 
+void epg_history_forget_episodes(epg_history_submission *submission)
+{
+    free_episodes(EPG_TAKE(submission->episodes), submission->facts.indices.count);
+}
+
+void epg_history_forget_submissions(epg_history *history)
+{
+    for (size_t i = 0; i < history->submission_count; i++) {
+        epg_history_submission *submission = &history->submissions[i];
+        epg_history_forget_episodes(submission);
+        epg_indices_free(&submission->facts.indices);
+        free(submission->stopped);
+    }
+    free(EPG_TAKE(history->submissions));
+    history->submission_count = 0;
+}
+
 void epg_history_free(epg_history *history)
 {
     json_decref(history->request);
     json_decref(history->record);
     epg_config_free(&history->config);
-    for (size_t i = 0; i < history->submission_count; i++) {
-        epg_history_submission *submission = &history->submissions[i];
-        free_episodes(submission->episodes, submission->facts.indices.count);
-        epg_indices_free(&submission->facts.indices);
-        free(submission->stopped);
-    }
+    epg_history_forget_submissions(history);
     for (size_t i = 0; i < history->validation_count; i++) {
         free_episodes(history->validation[i].episodes, history->validation[i].episode_count);
     }
@@ -30,7 +42,6 @@ void epg_history_free(epg_history *history)
         free(history->seals[i].path);
     }
     free(history->seals);
-    free(history->submissions);
     free(history->candidates);
     free(history->validation);
     char *const texts[] = {history->benchmark_id,   history->environment_digest,

@@ -205,6 +205,12 @@ void epg_ledger_head(const epg_ledger *ledger, char out[EPG_SHA256_HEX])
 
 /* --- Reading --- */
 
+typedef enum depth {
+    PARSE,  /* lines are parsed and chained */
+    FOLLOW, /* lines are chained */
+    SKIM    /* neither */
+} depth;
+
 typedef struct reader {
     int fd;
     epg_buffer input;
@@ -212,7 +218,7 @@ typedef struct reader {
     char head[EPG_SHA256_HEX];
     off_t size; /* of the whole lines read */
     bool torn;  /* the rest is what a power cut left of lines that were never synced */
-    bool skims;
+    depth depth;
     epg_ledger_visit *visit;
     void *context;
 } reader;
@@ -221,6 +227,37 @@ static epg_code skim_line(reader *state, epg_span text, epg_error *err)
 {
     epg_ledger_line line = {.number = ++state->count, .text = text, .event = ""};
     return state->visit(state->context, &line, err);
+}
+
+/* A line was visited: the next one follows it. */
+static void pass_line(reader *state, epg_span text)
+{
+    state->count++;
+    state->size += (off_t)(text.size + 1);
+    advance_head(state->head, text);
+}
+
+/* The hash in a line's "previous", without parsing it: inside a JSON text the quotes would be escaped. */
+static const uint8_t *find_previous(epg_span text)
+{
+    static const char member[] = "\"previous\":\"";
+    size_t size = sizeof member - 1;
+    const uint8_t *found = text.size > 0 ? memmem(text.data, text.size, member, size) : NULL;
+    size_t rest = found != NULL ? text.size - size - (size_t)(found - text.data) : 0;
+    return rest >= EPG_SHA256_HEX && found[size + EPG_SHA256_HEX - 1] == '"' ? found + size : NULL;
+}
+
+static epg_code follow_line(reader *state, epg_span text, epg_error *err)
+{
+    const uint8_t *previous = find_previous(text);
+    epg_ledger_line line = {.number = state->count + 1,
+                            .text = text,
+                            .event = "",
+                            .has_previous = previous != NULL,
+                            .chained = previous != NULL && memcmp(previous, state->head, EPG_SHA256_HEX - 1) == 0};
+    EPG_TRY(state->visit(state->context, &line, err));
+    pass_line(state, text);
+    return EPG_OK;
 }
 
 static epg_code read_line(reader *state, epg_span text, epg_error *err)
@@ -242,9 +279,7 @@ static epg_code read_line(reader *state, epg_span text, epg_error *err)
         .chained = previous != NULL && strcmp(previous, state->head) == 0,
     };
     EPG_TRY(state->visit(state->context, &line, err));
-    state->count++;
-    state->size += (off_t)(text.size + 1);
-    advance_head(state->head, text);
+    pass_line(state, text);
     return EPG_OK;
 }
 
@@ -262,7 +297,9 @@ static epg_code take_lines(reader *state, epg_error *err)
             state->torn = true;
             break;
         }
-        EPG_TRY(state->skims ? skim_line(state, line, err) : read_line(state, line, err));
+        EPG_TRY(state->depth == PARSE    ? read_line(state, line, err)
+                : state->depth == FOLLOW ? follow_line(state, line, err)
+                                         : skim_line(state, line, err));
         at += size + 1;
     }
     if (at > 0) {
@@ -325,11 +362,12 @@ static void reader_close(reader *state)
     }
 }
 
-epg_code epg_ledger_read(int run, epg_ledger_visit *visit, void *context, uint64_t *count, char head[EPG_SHA256_HEX],
-                         bool *torn, epg_error *err)
+static epg_code read_chained(int run, depth how, epg_ledger_visit *visit, void *context, uint64_t *count,
+                             char head[EPG_SHA256_HEX], bool *torn, epg_error *err)
 {
     reader state EPG_CLEANUP(reader_close);
     EPG_TRY(reader_open(&state, run, O_RDONLY, visit, context, err));
+    state.depth = how;
     EPG_TRY(read_all(&state, err));
     if (count != NULL) {
         *count = state.count;
@@ -343,11 +381,23 @@ epg_code epg_ledger_read(int run, epg_ledger_visit *visit, void *context, uint64
     return EPG_OK;
 }
 
+epg_code epg_ledger_read(int run, epg_ledger_visit *visit, void *context, uint64_t *count, char head[EPG_SHA256_HEX],
+                         bool *torn, epg_error *err)
+{
+    return read_chained(run, PARSE, visit, context, count, head, torn, err);
+}
+
+epg_code epg_ledger_follow(int run, epg_ledger_visit *visit, void *context, uint64_t *count, char head[EPG_SHA256_HEX],
+                           bool *torn, epg_error *err)
+{
+    return read_chained(run, FOLLOW, visit, context, count, head, torn, err);
+}
+
 epg_code epg_ledger_skim(int run, epg_ledger_visit *visit, void *context, uint64_t *count, bool *torn, epg_error *err)
 {
     reader state EPG_CLEANUP(reader_close);
     EPG_TRY(reader_open(&state, run, O_RDONLY, visit, context, err));
-    state.skims = true;
+    state.depth = SKIM;
     EPG_TRY(read_all(&state, err));
     *count = state.count;
     *torn = state.torn;
@@ -367,6 +417,7 @@ epg_code epg_ledger_open(int run, epg_ledger **out, bool *torn, epg_error *err)
 {
     reader state EPG_CLEANUP(reader_close);
     EPG_TRY(reader_open(&state, run, O_RDWR | O_APPEND, demand_chain, NULL, err));
+    state.depth = FOLLOW; /* what is chained was written by a Host, or is what its Run was found to be */
     EPG_TRY(read_all(&state, err));
     bool cut = state.torn;
     /* Synced in any case: the lines may have been written by a Host that was killed before its sync. */

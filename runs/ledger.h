@@ -117,8 +117,11 @@ typedef epg_code epg_ledger_visit(void *context, const epg_ledger_line *line, ep
 epg_code epg_ledger_read(int run, epg_ledger_visit *visit, void *context, uint64_t *count, char head[EPG_SHA256_HEX],
                          bool *torn, epg_error *err);
 
-/* As epg_ledger_read for who reads in a hurry: lines come as they stand, not parsed (`object` NULL, `event` "") and not
- * chained; see event_line.h. */
+/* As epg_ledger_read, several times faster: lines come chained as they stand, but not parsed (`object` NULL, `event`
+ * ""); see event_line.h. What is no JSON is for the visitor to see. */
+epg_code epg_ledger_follow(int run, epg_ledger_visit *visit, void *context, uint64_t *count, char head[EPG_SHA256_HEX],
+                           bool *torn, epg_error *err);
+/* As epg_ledger_follow for who reads in a hurry: lines are not chained either. */
 epg_code epg_ledger_skim(int run, epg_ledger_visit *visit, void *context, uint64_t *count, bool *torn, epg_error *err);
 
 #endif

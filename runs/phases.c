@@ -67,12 +67,13 @@ static epg_code measure(epg_run_state *self, const phase_plan *plan, const char 
                         uint64_t number, const epg_episode_result *done, epg_candidate_result *out,
                         char traces[EPG_SHA256_HEX], epg_error *err)
 {
-    const epg_submission *submission = epg_session_submission(&self->session, number);
+    EPG_CLEANUP(epg_submission_free) epg_submission submission = {0};
+    (void)epg_session_recall(&self->session, number, &submission);
     phase_observer observer = {.run = self, .event = event};
     epg_submission_id(number, observer.id);
     EPG_CLEANUP(epg_program_free) epg_program program = {0};
     EPG_TRY(epg_store_load(self->store, observer.id, &program, err));
-    if (strcmp(program.digest, submission->program_digest) != 0) {
+    if (strcmp(program.digest, submission.program_digest) != 0) {
         return epg_fail(err, EPG_ERR_PUBLICATION, "the git history holds another Program for %s than was evaluated",
                         observer.id);
     }
@@ -98,7 +99,7 @@ static epg_code measure(epg_run_state *self, const phase_plan *plan, const char 
                                   .episodes = plan->count,
                                   .policy_failures = result.policy_failures,
                                   .content = result.feedback.content};
-    memcpy(out->program_digest, submission->program_digest, sizeof out->program_digest);
+    memcpy(out->program_digest, submission.program_digest, sizeof out->program_digest);
     result.feedback.content = (epg_buffer){0};
     EPG_AUTO_FREE char *episodes = epg_progress_episodes(out->episodes, out->policy_failures);
     epg_progress_line(&self->progress, phase, "%s of %s: score %.6g, %s", phase, observer.id, out->score, episodes);

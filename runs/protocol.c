@@ -208,9 +208,10 @@ void epg_response_status(epg_buffer *out, const epg_session *session, const epg_
 {
     const epg_config *config = session->config;
     char latest[EPG_SUBMISSION_ID_TEXT] = "";
-    for (size_t i = session->submission_count; i > 0 && latest[0] == '\0'; i--) {
-        if (session->submissions[i - 1].state == EPG_SUBMISSION_PUBLISHED) {
-            epg_submission_id(i, latest);
+    double score = 0;
+    for (uint64_t number = session->submission_count; number > 0 && latest[0] == '\0'; number--) {
+        if (epg_session_score(session, number, &score)) {
+            epg_submission_id(number, latest);
         }
     }
     frame_writer frame;

@@ -42,7 +42,7 @@ epg_code epg_reading_open(const char *path, epg_reading_depth depth, epg_reading
     reading.path = epg_strdup(path);
     reading.store = (epg_store **)epg_alloc(sizeof(epg_store *));
     reading.locked = epg_run_is_held(reading.run);
-    epg_code code = depth == EPG_READ_EPISODES ? epg_history_read(reading.run, &reading.history, err)
+    epg_code code = depth == EPG_READ_EPISODES ? epg_history_read_episodes(reading.run, &reading.history, err)
                                                : epg_history_skim(reading.run, &reading.history, err);
     if (code != EPG_OK) {
         return epg_fail_as(err, EPG_ERR_USAGE, "the Run '%s' can't be read", path);

@@ -15,8 +15,6 @@
 #define EPG_VERSION "0"
 #endif
 
-enum { RUN_RECORD_MAX = 1024 * 1024 * 1024 };
-
 /* Makes run/directory where it is not there yet, writes one document in it, and closes it to writing. */
 enum { REPORT_MAX = 64 * 1024 * 1024 };
 
@@ -211,13 +209,14 @@ static void put_report(epg_json_writer *json, const char *key, bool there)
 static void put_submissions(epg_json_writer *json, const epg_session *session)
 {
     epg_json_array(json, "submissions");
-    for (size_t i = 0; i < session->submission_count; i++) {
-        const epg_submission *submission = &session->submissions[i];
-        if (submission->state != EPG_SUBMISSION_PUBLISHED) {
+    for (uint64_t number = 1; number <= session->submission_count; number++) {
+        EPG_CLEANUP(epg_submission_free) epg_submission recalled = {0};
+        const epg_submission *submission = &recalled;
+        if (!epg_session_recall(session, number, &recalled) || recalled.state != EPG_SUBMISSION_PUBLISHED) {
             continue; /* what has no score has no record: the ledger tells of it */
         }
         char id[EPG_SUBMISSION_ID_TEXT];
-        epg_submission_id(submission->number, id);
+        epg_submission_id(number, id);
         EPG_AUTO_FREE char *path = epg_format("submissions/%s", id);
         epg_json_object(json, NULL);
         epg_json_array(json, "episode_indices");
@@ -278,6 +277,42 @@ static void put_pool_and_workspace(epg_json_writer *json, const epg_run_record *
     epg_json_end(json);
 }
 
+/* The members whose keys are after `after` and before `before` (NULL: no bound), in order. */
+static void put_members(epg_json_writer *json, json_t *object, const char *after, const char *before)
+{
+    for (;;) {
+        const char *next = NULL;
+        const char *key = NULL;
+        json_t *value = NULL;
+        json_object_foreach(object, key, value)
+        {
+            if ((after == NULL || strcmp(key, after) > 0) && (before == NULL || strcmp(key, before) < 0) &&
+                (next == NULL || strcmp(key, next) < 0)) {
+                next = key;
+            }
+        }
+        if (next == NULL) {
+            return;
+        }
+        epg_json_put_json(json, next, json_object_get(object, next));
+        after = next;
+    }
+}
+
+static void put_host(epg_json_writer *json, const epg_run_record *record)
+{
+    static const char list[] = "usage_by_submission";
+    epg_json_object(json, "host");
+    put_members(json, record->host, NULL, list);
+    if (record->put_intervals != NULL) {
+        epg_json_array(json, list);
+        record->put_intervals(record->intervals, json);
+        epg_json_end(json);
+    }
+    put_members(json, record->host, list, NULL);
+    epg_json_end(json);
+}
+
 void epg_run_record_to_json(const epg_run_record *record, epg_buffer *out)
 {
     char final_id[EPG_SUBMISSION_ID_TEXT];
@@ -293,7 +328,7 @@ void epg_run_record_to_json(const epg_run_record *record, epg_buffer *out)
     epg_json_put_text(&json, "events", "events.jsonl");
     epg_json_put_text(&json, "final_submission_id", record->final_submission != 0 ? final_id : NULL);
     if (record->host != NULL) {
-        epg_json_put_json(&json, "host", record->host);
+        put_host(&json, record);
     }
     epg_json_object(&json, "initial_program");
     epg_json_put_text(&json, "digest", record->initial_program_digest);
@@ -365,7 +400,7 @@ epg_code epg_run_record_read(int run, json_t **out, epg_error *err)
     EPG_AUTO_BUFFER text = {0};
     EPG_AUTO_JSON *document = NULL;
     const char *schema = NULL;
-    EPG_TRY(epg_file_read(run, "run.json", RUN_RECORD_MAX, &text, err));
+    EPG_TRY(epg_file_read(run, "run.json", EPG_RUN_RECORD_MAX, &text, err));
     EPG_TRY(epg_json_parse(epg_buffer_span(&text), "run.json", &document, err));
     EPG_TRY(epg_json_text(document, "schema", "run.json", &schema, err));
     if (strcmp(schema, EPG_RUN_SCHEMA) != 0) {

@@ -65,7 +65,8 @@ epg_code epg_assessment_report_write(int run, const epg_config *config, const ep
 /* A phase's report ("validation", "assessment"); NULL when there is none that can be read. Caller owns it. */
 json_t *epg_report_read(int run, const char *phase);
 
-/* --- run.json --- */
+/* --- run.json: as long as its submissions are many, a line for each Episode of each --- */
+enum { EPG_RUN_RECORD_MAX = 1024 * 1024 * 1024 };
 typedef struct epg_run_record {
     const epg_config *config;
     const epg_spec *spec;
@@ -85,6 +86,9 @@ typedef struct epg_run_record {
     size_t skill_count;
     const char *terminal_reason;
     json_t *host; /* ours: written under "host"; NULL: none. See docs/run-directory.md */
+    /* Puts the items of "host"."usage_by_submission"; NULL: there is no such list. */
+    void (*put_intervals)(const void *context, epg_json_writer *json);
+    const void *intervals; /* its context */
 } epg_run_record;
 void epg_run_record_to_json(const epg_run_record *record, epg_buffer *out);
 epg_code epg_run_record_write(int run, const epg_run_record *record, epg_error *err);

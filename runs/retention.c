@@ -12,11 +12,17 @@
 
 enum { AVAILABILITY_MAX = 16 * 1024 * 1024 };
 
+typedef struct kept_bulk {
+    uint64_t number;
+    uint64_t bytes; /* in both copies */
+} kept_bulk;
+
 struct epg_retention {
     uint64_t limit;
     uint64_t bytes; /* kept, in both copies */
-    /* Submissions that still have bulk artifacts, oldest first, from `first` on. */
-    epg_availability *kept;
+    /* Submissions that still have bulk artifacts, oldest first, from `first` on. Which they are is read back when they
+     * go: a long Run has many. */
+    kept_bulk *kept;
     size_t first;
     size_t count; /* of all in `kept`, with those before `first` */
     size_t room;
@@ -36,9 +42,6 @@ epg_retention *epg_retention_new(uint64_t limit_bytes)
 void epg_retention_free(epg_retention *retention)
 {
     if (retention != NULL) {
-        for (size_t i = retention->first; i < retention->count; i++) {
-            epg_availability_free(&retention->kept[i]);
-        }
         free(retention->kept);
         free(retention->evicted);
         free(retention);
@@ -59,8 +62,7 @@ static void remember_evicted(epg_retention *retention, uint64_t number)
     retention->evicted[retention->evicted_count++] = number;
 }
 
-/* Takes the availability over. */
-static void take_up(epg_retention *retention, epg_availability *availability)
+static void take_up(epg_retention *retention, const epg_availability *availability)
 {
     uint64_t bytes = 2 * epg_availability_bytes(availability);
     retention->newest = availability->number;
@@ -72,7 +74,6 @@ static void take_up(epg_retention *retention, epg_availability *availability)
         if (availability->count > 0) {
             remember_evicted(retention, availability->number);
         }
-        epg_availability_free(availability);
         return;
     }
     if (retention->count == retention->room) {
@@ -85,8 +86,7 @@ static void take_up(epg_retention *retention, epg_availability *availability)
         retention->first = 0;
         retention->count = live;
     }
-    retention->kept[retention->count++] = *availability;
-    *availability = (epg_availability){0};
+    retention->kept[retention->count++] = (kept_bulk){availability->number, bytes};
     retention->bytes += bytes;
 }
 
@@ -169,30 +169,37 @@ static epg_code evict_copy(epg_publisher *publisher, epg_copy copy, const epg_av
     return code == EPG_OK ? EPG_OK : epg_fail(err, code, "evicting from %s: %s", path, why.text);
 }
 
-static void set_available(epg_availability *availability, bool available)
+static epg_code read_host_copy(epg_publisher *publisher, uint64_t number, epg_availability *out, epg_error *err)
 {
-    for (size_t i = 0; i < availability->count; i++) {
-        availability->items[i].available = available;
-    }
+    char id[EPG_SUBMISSION_ID_TEXT];
+    EPG_AUTO_CLOSE int copies = -1;
+    EPG_AUTO_CLOSE int top = -1;
+    EPG_AUTO_BUFFER text = {0};
+    EPG_AUTO_JSON *document = NULL;
+    epg_submission_id(number, id);
+    EPG_TRY(epg_publisher_open_copies(publisher, EPG_COPY_HOST, &copies, NULL, err));
+    EPG_TRY(epg_dir_open(copies, id, &top, err));
+    EPG_TRY(epg_file_read(top, "availability.json", AVAILABILITY_MAX, &text, err));
+    EPG_TRY(epg_json_parse(epg_buffer_span(&text), "availability.json", &document, err));
+    return epg_availability_from_json(document, number, out, err);
 }
 
 static epg_code evict_oldest(epg_retention *retention, epg_publisher *publisher, epg_evidence_list *evidence,
                              epg_error *err)
 {
-    epg_availability *oldest = &retention->kept[retention->first];
-    uint64_t bytes = 2 * epg_availability_bytes(oldest);
-    set_available(oldest, false);
-    epg_code code = evict_copy(publisher, EPG_COPY_HOST, oldest, evidence, err);
-    if (code == EPG_OK) {
-        code = evict_copy(publisher, EPG_COPY_AGENT, oldest, evidence, err);
+    const kept_bulk *oldest = &retention->kept[retention->first];
+    epg_availability gone EPG_CLEANUP(epg_availability_free) = {0};
+    if (read_host_copy(publisher, oldest->number, &gone, err) != EPG_OK) {
+        return epg_fail_as(err, EPG_ERR_PUBLICATION, "evicting from submission %llu",
+                           (unsigned long long)oldest->number);
     }
-    if (code != EPG_OK) {
-        set_available(oldest, true);
-        return code;
+    for (size_t i = 0; i < gone.count; i++) {
+        gone.items[i].available = false;
     }
-    retention->bytes -= bytes;
+    EPG_TRY(evict_copy(publisher, EPG_COPY_HOST, &gone, evidence, err));
+    EPG_TRY(evict_copy(publisher, EPG_COPY_AGENT, &gone, evidence, err));
+    retention->bytes -= oldest->bytes;
     remember_evicted(retention, oldest->number);
-    epg_availability_free(oldest);
     retention->first++;
     return EPG_OK;
 }
@@ -220,21 +227,6 @@ void epg_retention_to_json(const epg_retention *retention, epg_buffer *out)
     epg_json_put_text(&json, "status", "complete");
     epg_json_end(&json);
     epg_json_finish(&json);
-}
-
-static epg_code read_host_copy(epg_publisher *publisher, uint64_t number, epg_availability *out, epg_error *err)
-{
-    char id[EPG_SUBMISSION_ID_TEXT];
-    EPG_AUTO_CLOSE int copies = -1;
-    EPG_AUTO_CLOSE int top = -1;
-    EPG_AUTO_BUFFER text = {0};
-    EPG_AUTO_JSON *document = NULL;
-    epg_submission_id(number, id);
-    EPG_TRY(epg_publisher_open_copies(publisher, EPG_COPY_HOST, &copies, NULL, err));
-    EPG_TRY(epg_dir_open(copies, id, &top, err));
-    EPG_TRY(epg_file_read(top, "availability.json", AVAILABILITY_MAX, &text, err));
-    EPG_TRY(epg_json_parse(epg_buffer_span(&text), "availability.json", &document, err));
-    return epg_availability_from_json(document, number, out, err);
 }
 
 static bool is_removed(int top, const char *name)

@@ -36,21 +36,23 @@ static epg_code hand_over_best(epg_run_state *self, epg_error *err)
     EPG_AUTO_FREE uint64_t *chosen = epg_alloc_array(most, sizeof *chosen);
     size_t count = 0;
     while (count < most) {
-        const epg_submission *best = NULL;
-        for (size_t i = 0; i < session->submission_count; i++) {
-            const epg_submission *one = &session->submissions[i];
-            bool taken = one->state != EPG_SUBMISSION_PUBLISHED;
+        uint64_t best = 0;
+        double best_score = 0;
+        for (uint64_t number = 1; number <= session->submission_count; number++) {
+            double score = 0;
+            bool taken = !epg_session_score(session, number, &score);
             for (size_t j = 0; j < count; j++) {
-                taken = taken || chosen[j] == one->number;
+                taken = taken || chosen[j] == number;
             }
-            if (!taken && (best == NULL || epg_direction_better(self->spec->direction, one->score, best->score))) {
-                best = one;
+            if (!taken && (best == 0 || epg_direction_better(self->spec->direction, score, best_score))) {
+                best = number;
+                best_score = score;
             }
         }
-        if (best == NULL) {
+        if (best == 0) {
             break;
         }
-        chosen[count++] = best->number;
+        chosen[count++] = best;
     }
     if (count == 0) {
         return EPG_OK;
@@ -102,8 +104,10 @@ static epg_code select_and_measure(epg_run_state *self, epg_run_outcome *out, ep
     epg_submission_id(selected, id);
     out->final_submission = selected;
     if (self->history == NULL || self->history->selected != selected) {
+        EPG_CLEANUP(epg_submission_free) epg_submission submission = {0};
+        (void)epg_session_recall(session, selected, &submission);
         EPG_TRY(EPG_EVENT(self->ledger, "final_submission_selected", err,
-                          epg_field_text("program_digest", epg_session_submission(session, selected)->program_digest),
+                          epg_field_text("program_digest", submission.program_digest),
                           epg_field_text("submission_id", id)));
         EPG_TRY(epg_ledger_sync(self->ledger, err));
     }
@@ -194,10 +198,9 @@ static epg_code conclude(epg_run_state *self, epg_run_outcome *out, epg_error *e
     out->fault = self->fault_code != NULL ? self->fault.code : EPG_OK;
     out->detail = reason_detail(self, reason);
     char id[EPG_SUBMISSION_ID_TEXT] = "";
-    const char *digest = NULL;
-    if (out->final_submission > 0) {
-        epg_submission_id(out->final_submission, id);
-        digest = epg_session_submission(&self->session, out->final_submission)->program_digest;
+    EPG_CLEANUP(epg_submission_free) epg_submission final = {0};
+    if (epg_session_recall(&self->session, out->final_submission, &final)) {
+        epg_submission_id(final.number, id);
     }
     epg_usage usage = epg_run_usage(self);
     uint64_t tokens = epg_usage_tokens_total(&usage);
@@ -213,13 +216,13 @@ static epg_code conclude(epg_run_state *self, epg_run_outcome *out, epg_error *e
     tidy(self);
     EPG_TRY(epg_run_settle_task(self, err));
     EPG_TRY(epg_run_seal_logs(self, err));
-    EPG_TRY(
-        EPG_EVENT(self->ledger, self->interrupted != 0 ? "run_interrupted" : "run_finished", err,
-                  cost_known ? epg_field_double("agent_cost_usd", cost) : epg_field_null("agent_cost_usd"),
-                  tokens_known ? epg_field_u64("agent_tokens", tokens) : epg_field_null("agent_tokens"),
-                  epg_field_text("agent_usage", epg_known_name(tokens_known ? usage.tokens_known : usage.cost_known)),
-                  epg_field_text("program_digest", digest), epg_field_text("submission_id", id[0] != '\0' ? id : NULL),
-                  epg_field_text("terminal_reason", reason)));
+    EPG_TRY(EPG_EVENT(
+        self->ledger, self->interrupted != 0 ? "run_interrupted" : "run_finished", err,
+        cost_known ? epg_field_double("agent_cost_usd", cost) : epg_field_null("agent_cost_usd"),
+        tokens_known ? epg_field_u64("agent_tokens", tokens) : epg_field_null("agent_tokens"),
+        epg_field_text("agent_usage", epg_known_name(tokens_known ? usage.tokens_known : usage.cost_known)),
+        epg_field_text("program_digest", final.number > 0 ? final.program_digest : NULL),
+        epg_field_text("submission_id", id[0] != '\0' ? id : NULL), epg_field_text("terminal_reason", reason)));
     EPG_TRY(epg_ledger_sync(self->ledger, err));
     EPG_TRY(epg_run_document_conclude(self, out, err));
     return EPG_OK;
@@ -380,9 +383,8 @@ static bool agent_comes(const epg_history *history, const epg_run_again_request 
            !history->agent_timed_out && history->agent_limit == NULL;
 }
 
-static epg_code go_on(epg_run_state *self, epg_run_outcome *out, epg_error *err)
+static epg_code go_on(epg_run_state *self, epg_history *history, epg_run_outcome *out, epg_error *err)
 {
-    const epg_history *history = self->history;
     bool agent_phase = agent_comes(history, self->operators_choice);
     EPG_TRY(EPG_EVENT(self->ledger, "run_resumed", err,
                       epg_field_double("agent_seconds_used", (double)history->agent_used_ns / 1e9),
@@ -390,6 +392,7 @@ static epg_code go_on(epg_run_state *self, epg_run_outcome *out, epg_error *err)
     EPG_TRY(epg_ledger_sync(self->ledger, err));
     restore_end(self);
     EPG_TRY(complete_pending(self, err));
+    epg_history_forget_submissions(history);
     if (agent_phase && self->interrupted == 0 && self->fault_code == NULL) {
         EPG_TRY(agent_again(self, err));
     }
@@ -478,6 +481,7 @@ epg_code epg_run_again(const char *directory, const epg_run_again_request *again
     if (stored.missing != NULL && agent_comes(&history, choice)) {
         return epg_fail(err, EPG_ERR_USAGE, "%s", stored.missing);
     }
+    json_decref(EPG_TAKE(history.record)); /* a line for each Episode, and made anew at the end */
     epg_run_state self;
     EPG_CLEANUP(epg_run_outcome_free) epg_run_outcome outcome = {0};
     epg_code code = open_state(&self, &stored.request, err);
@@ -494,7 +498,7 @@ epg_code epg_run_again(const char *directory, const epg_run_again_request *again
         code = epg_run_reopen(&self, err);
     }
     if (code == EPG_OK) {
-        code = go_on(&self, &outcome, err);
+        code = go_on(&self, &history, &outcome, err);
     }
     release(&self);
     if (code == EPG_OK) {

@@ -20,6 +20,71 @@ void epg_indices_copy(const epg_indices *from, epg_indices *out)
     }
 }
 
+/* Seven bits a byte, lowest first; the top bit tells that more come. */
+static void put_number(epg_buffer *out, uint64_t value)
+{
+    for (; value > 0x7f; value >>= 7) {
+        (void)epg_buffer_byte(out, (uint8_t)(value | 0x80U));
+    }
+    (void)epg_buffer_byte(out, (uint8_t)value);
+}
+
+static bool take_number(epg_span *bytes, uint64_t *value)
+{
+    *value = 0;
+    for (unsigned shift = 0; bytes->size > 0 && shift < 64; shift += 7) {
+        uint8_t byte = *bytes->data;
+        *bytes = epg_span_of(bytes->data + 1, bytes->size - 1);
+        *value |= (uint64_t)(byte & 0x7fU) << shift;
+        if ((byte & 0x80U) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* How many there are; then for each run of neighbours how far it begins after the end of the last, and its length. */
+void epg_indices_pack(const epg_indices *indices, epg_buffer *out)
+{
+    uint64_t end = 0;
+    put_number(out, indices->count);
+    for (size_t i = 0; i < indices->count;) {
+        size_t next = i + 1;
+        while (next < indices->count && indices->items[next] == indices->items[next - 1] + 1) {
+            next++;
+        }
+        put_number(out, indices->items[i] - end);
+        put_number(out, next - i);
+        end = indices->items[next - 1] + 1;
+        i = next;
+    }
+}
+
+bool epg_indices_unpack(epg_span bytes, epg_indices *out)
+{
+    uint64_t count = 0;
+    uint64_t at = 0;
+    if (!take_number(&bytes, &count) || count > EPG_SUBMIT_INDICES_MAX) {
+        return false;
+    }
+    epg_indices indices EPG_CLEANUP(epg_indices_free) = {epg_alloc_array(count, sizeof *indices.items), 0};
+    while (indices.count < count) {
+        uint64_t gap = 0;
+        uint64_t length = 0;
+        if (!take_number(&bytes, &gap) || !take_number(&bytes, &length) || length == 0 ||
+            length > count - indices.count) {
+            return false;
+        }
+        at += gap;
+        for (uint64_t i = 0; i < length; i++) {
+            indices.items[indices.count++] = at++;
+        }
+    }
+    *out = indices;
+    indices = (epg_indices){0};
+    return true;
+}
+
 /* A range's last index from the text of its END, which may be 2^64 (and no more): one past the last index there is. */
 static bool parse_last(const char *text, size_t size, uint64_t *last)
 {

@@ -2,6 +2,7 @@
 #ifndef EPG_RUNS_SELECTOR_H
 #define EPG_RUNS_SELECTOR_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -18,6 +19,11 @@ void epg_indices_copy(const epg_indices *from, epg_indices *out);
 /* Comma-separated decimal indices and half-open START:END ranges, strictly increasing, no overlap, no white space, at
  * most 2,048 indices in all. INVALID or LIMIT; the text says what is wrong and where. */
 epg_code epg_selector_parse(const char *text, epg_indices *out, epg_error *err);
+
+/* To keep many: a few bytes for each run of neighbours, appended to `out`. unpack is given what begins with them; false
+ * when that can't be. */
+void epg_indices_pack(const epg_indices *indices, epg_buffer *out);
+bool epg_indices_unpack(epg_span bytes, epg_indices *out);
 
 /* "0,4,5,6": every index, as events write them. */
 void epg_indices_text(const epg_indices *indices, epg_buffer *out);

@@ -31,25 +31,103 @@ void epg_session_init(epg_session *session, const epg_config *config)
     *session = (epg_session){.config = config, .episodes_remaining = config->episode_budget};
 }
 
+void epg_submission_free(epg_submission *submission)
+{
+    epg_indices_free(&submission->indices);
+    *submission = (epg_submission){0};
+}
+
+/* What is kept of a submission that others have followed. */
+struct epg_past_submission {
+    uint8_t digest[EPG_SHA256_SIZE];
+    double score;
+    uint64_t episodes_remaining;
+    const char *failure;
+    uint64_t indices_at; /* in past_indices */
+    uint32_t policy_failures;
+    uint32_t state;
+};
+
+static void forget_latest(epg_session *session)
+{
+    if (session->latest != NULL) {
+        epg_submission_free(session->latest);
+        free(EPG_TAKE(session->latest));
+    }
+}
+
 void epg_session_free(epg_session *session)
 {
-    for (size_t i = 0; i < session->submission_count; i++) {
-        epg_indices_free(&session->submissions[i].indices);
-    }
-    free(session->submissions);
+    forget_latest(session);
+    epg_buffer_free(&session->past_indices);
+    free(session->past);
     free(session->candidates);
     *session = (epg_session){0};
 }
 
 epg_submission *epg_session_running(const epg_session *session)
 {
-    epg_submission *latest = epg_session_submission(session, session->submission_count);
+    epg_submission *latest = session->latest;
     return latest != NULL && latest->state == EPG_SUBMISSION_RUNNING ? latest : NULL;
 }
 
-epg_submission *epg_session_submission(const epg_session *session, uint64_t number)
+/* The latest goes to those of the past. */
+static void put_away(epg_session *session)
 {
-    return number >= 1 && number <= session->submission_count ? &session->submissions[number - 1] : NULL;
+    const epg_submission *latest = session->latest;
+    size_t count = session->submission_count;
+    if (latest == NULL) {
+        return;
+    }
+    if ((count & (count - 1)) == 0) { /* doubles when it is a power of two, so the cost of one is constant */
+        session->past = epg_grow_array(session->past, 2 * count, sizeof *session->past);
+    }
+    epg_past_submission *past = &session->past[count - 1];
+    *past = (epg_past_submission){.score = latest->score,
+                                  .episodes_remaining = latest->episodes_remaining,
+                                  .failure = latest->failure,
+                                  .indices_at = session->past_indices.size,
+                                  .policy_failures = (uint32_t)latest->policy_failures,
+                                  .state = latest->state};
+    epg_digest_bytes(latest->program_digest, past->digest);
+    epg_indices_pack(&latest->indices, &session->past_indices);
+    forget_latest(session);
+}
+
+bool epg_session_recall(const epg_session *session, uint64_t number, epg_submission *out)
+{
+    if (number < 1 || number > session->submission_count) {
+        return false;
+    }
+    if (number == session->submission_count) {
+        *out = *session->latest;
+        epg_indices_copy(&session->latest->indices, &out->indices);
+        return true;
+    }
+    const epg_past_submission *past = &session->past[number - 1];
+    *out = (epg_submission){.number = number,
+                            .state = past->state,
+                            .score = past->score,
+                            .policy_failures = past->policy_failures,
+                            .episodes_remaining = past->episodes_remaining,
+                            .failure = past->failure};
+    epg_span packed = epg_buffer_span(&session->past_indices);
+    (void)epg_indices_unpack(epg_span_of(packed.data + past->indices_at, packed.size - past->indices_at),
+                             &out->indices);
+    out->episodes_used = out->indices.count;
+    epg_digest_text(past->digest, out->program_digest);
+    return true;
+}
+
+bool epg_session_score(const epg_session *session, uint64_t number, double *score)
+{
+    if (number < 1 || number > session->submission_count) {
+        return false;
+    }
+    bool is_latest = number == session->submission_count;
+    const epg_past_submission *past = is_latest ? NULL : &session->past[number - 1];
+    *score = is_latest ? session->latest->score : past->score;
+    return (is_latest ? session->latest->state : past->state) == EPG_SUBMISSION_PUBLISHED;
 }
 
 uint64_t epg_session_submissions_remaining(const epg_session *session)
@@ -159,15 +237,17 @@ static bool check_submit(const epg_session *session, const json_t *request, epg_
 
 static uint64_t best_or_last(const epg_session *session, bool best)
 {
-    const epg_submission *found = NULL;
-    for (size_t i = 0; i < session->submission_count; i++) {
-        const epg_submission *one = &session->submissions[i];
-        if (one->state == EPG_SUBMISSION_PUBLISHED &&
-            (!best || found == NULL || epg_direction_better(session->direction, one->score, found->score))) {
-            found = one;
+    uint64_t found = 0;
+    double found_score = 0;
+    for (uint64_t number = 1; number <= session->submission_count; number++) {
+        double score = 0;
+        if (epg_session_score(session, number, &score) &&
+            (!best || found == 0 || epg_direction_better(session->direction, score, found_score))) {
+            found = number;
+            found_score = score;
         }
     }
-    return found != NULL ? found->number : 0;
+    return found;
 }
 
 uint64_t epg_session_named(const epg_session *session, const char *word)
@@ -180,8 +260,8 @@ uint64_t epg_session_named(const epg_session *session, const char *word)
     if (number == 0 && !epg_parse_u64(word, strlen(word), UINT64_MAX, &number)) {
         return 0;
     }
-    const epg_submission *submission = epg_session_submission(session, number);
-    return submission != NULL && submission->state == EPG_SUBMISSION_PUBLISHED ? number : 0;
+    double score = 0;
+    return epg_session_score(session, number, &score) ? number : 0;
 }
 
 static bool refuse_unknown(const epg_session *session, const char *word, epg_decision *decision)
@@ -283,7 +363,7 @@ static bool check_wait(const epg_session *session, const json_t *request, epg_de
         return refuse(decision, "invalid_request", "wait takes a submission_id or nothing");
     }
     uint64_t number = text != NULL ? epg_submission_number(text) : session->submission_count;
-    if (epg_session_submission(session, number) == NULL) {
+    if (number == 0 || number > session->submission_count) {
         return refuse(decision, "unknown_submission",
                       id != NULL ? "there is no such submission in this Run" : "nothing was submitted in this Run yet");
     }
@@ -376,13 +456,11 @@ void epg_session_check_candidates(const epg_session *session, const char *const 
 epg_submission *epg_session_charge(epg_session *session, const epg_indices *indices,
                                    const char program_digest[EPG_DIGEST_TEXT])
 {
-    size_t count = session->submission_count;
-    if ((count & (count - 1)) == 0) { /* doubles when it is a power of two, so the cost of one is constant */
-        session->submissions =
-            epg_grow_array(session->submissions, count == 0 ? 1 : 2 * count, sizeof *session->submissions);
-    }
+    put_away(session);
     session->episodes_remaining -= indices->count;
-    epg_submission *submission = &session->submissions[session->submission_count++];
+    session->submission_count++;
+    session->latest = epg_alloc(sizeof *session->latest);
+    epg_submission *submission = session->latest;
     *submission = (epg_submission){
         .number = session->submission_count,
         .state = EPG_SUBMISSION_RUNNING,

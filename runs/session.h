@@ -40,6 +40,7 @@ typedef struct epg_submission {
     uint64_t episodes_remaining; /* in the Run, after it */
     const char *failure;         /* "evaluation_failed", "publication_failed" or "session_failed" */
 } epg_submission;
+void epg_submission_free(epg_submission *submission);
 
 /* Why the Agent's authority is closed. */
 typedef enum epg_session_end {
@@ -49,23 +50,31 @@ typedef enum epg_session_end {
     EPG_SESSION_CLOSED    /* the Host closed it: the Agent ended, its time ran out, the operator stopped the Run */
 } epg_session_end;
 
+typedef struct epg_past_submission epg_past_submission;
+
 typedef struct epg_session {
     const epg_config *config; /* resolved; borrowed */
     epg_direction direction;  /* of scores: which one is "best"; set by who knows the Benchmark */
     epg_session_end end;
     const char *failure; /* the code that closed a failed session, else NULL */
     uint64_t episodes_remaining;
-    epg_submission *submissions; /* by number - 1 */
     size_t submission_count;
+    /* A long Run has many submissions: only the latest is kept as it is, those before it in some 80 bytes each. */
+    epg_submission *latest;    /* NULL: none yet */
+    epg_past_submission *past; /* by number - 1 */
+    epg_buffer past_indices;
     uint64_t *candidates; /* numbers, in the order of finish */
     size_t candidate_count;
 } epg_session;
 
 void epg_session_init(epg_session *session, const epg_config *config);
 void epg_session_free(epg_session *session);
-/* The submission that runs, or the one with that number; NULL when there is none. Valid until the next charge. */
+/* The submission that runs; NULL when none does. Valid until the next charge. */
 epg_submission *epg_session_running(const epg_session *session);
-epg_submission *epg_session_submission(const epg_session *session, uint64_t number);
+/* The submission with that number, as it is now; false: there is none. epg_submission_free. */
+bool epg_session_recall(const epg_session *session, uint64_t number, epg_submission *out);
+/* Whether the submission with that number is published, and then its score. */
+bool epg_session_score(const epg_session *session, uint64_t number, double *score);
 uint64_t epg_session_submissions_remaining(const epg_session *session);
 
 typedef enum epg_method {

@@ -363,6 +363,8 @@ static epg_code check_store(epg_run_state *self, epg_error *err)
     return epg_store_drop(self->store, id, err);
 }
 
+enum { NOTES_AT_ONCE = 512 };
+
 /* What the Host may have died before doing for the last one that was published. */
 static epg_code restore_publications(epg_run_state *self, epg_error *err)
 {
@@ -370,13 +372,16 @@ static epg_code restore_publications(epg_run_state *self, epg_error *err)
     const epg_submission *last = NULL;
     self->retention = epg_retention_new(self->config->bulk_feedback_retention_bytes);
     for (size_t i = 0; i < history->submission_count; i++) {
-        const epg_submission *facts = epg_session_submission(&self->session, i + 1);
+        const epg_submission *facts = &history->submissions[i].facts;
         if (facts->state != EPG_SUBMISSION_PUBLISHED) {
             continue;
         }
         EPG_TRY(epg_retention_restore(self->retention, self->publisher, facts->number, err));
         epg_run_note_best(self, facts);
         epg_run_note_history(self, facts);
+        if (facts->number % NOTES_AT_ONCE == 0) { /* most are there already, and cost nothing */
+            epg_run_tidy_history(self, true);
+        }
         last = facts;
     }
     if (last == NULL) {
@@ -427,11 +432,10 @@ epg_code epg_run_prepare_again(epg_run_state *self, double seconds_left, epg_err
                                   .submissions_remaining = epg_session_submissions_remaining(session),
                                   .seconds_remaining = seconds_left};
     char id[EPG_SUBMISSION_ID_TEXT];
-    for (size_t i = 0; i < session->submission_count; i++) {
-        if (session->submissions[i].state == EPG_SUBMISSION_PUBLISHED) {
-            epg_submission_id(session->submissions[i].number, id);
+    for (uint64_t number = session->submission_count; number > 0 && progress.last_submission == NULL; number--) {
+        if (epg_session_score(session, number, &progress.last_score)) {
+            epg_submission_id(number, id);
             progress.last_submission = id;
-            progress.last_score = session->submissions[i].score;
         }
     }
     task_text(self, &self->task);

@@ -19,10 +19,12 @@ static epg_code answer(epg_run_state *self, epg_connection_id connection, const 
 }
 
 /* A submission that is completed after an interruption has nobody who waits. */
-static void reply_held(epg_run_state *self, uint64_t number, const epg_buffer *frame)
+static void reply_held(epg_run_state *self, const epg_submission *submission)
 {
     if (self->gateway != NULL) {
-        (void)epg_gateway_reply_held(self->gateway, number, epg_buffer_span(frame));
+        EPG_AUTO_BUFFER frame = {0};
+        epg_response_submission(&frame, submission);
+        (void)epg_gateway_reply_held(self->gateway, submission->number, epg_buffer_span(&frame));
     }
 }
 
@@ -108,9 +110,7 @@ static epg_code fail_session(epg_run_state *self, const char *code, const epg_er
         if (written == EPG_OK) {
             written = epg_ledger_sync(self->ledger, err);
         }
-        EPG_AUTO_BUFFER frame = {0};
-        epg_response_submission(&frame, epg_session_submission(&self->session, number));
-        reply_held(self, number, &frame);
+        reply_held(self, self->session.latest);
     } else { /* when this can't be written either, the Run's end can't, and nothing is told that is not so */
         (void)EPG_EVENT(self->ledger, "session_failed", NULL, epg_field_text("fault", epg_code_name(fault->code)));
     }
@@ -297,12 +297,9 @@ static epg_code evaluation_done(epg_run_state *self, epg_error *err)
     if (publish(self, &result, &fault) != EPG_OK) {
         return fail_session(self, "publication_failed", &fault, err);
     }
-    uint64_t number = epg_session_running(&self->session)->number;
     epg_session_published(&self->session, result.feedback.score, result.policy_failures);
-    const epg_submission *submission = epg_session_submission(&self->session, number);
-    EPG_AUTO_BUFFER frame = {0};
-    epg_response_submission(&frame, submission);
-    reply_held(self, number, &frame);
+    const epg_submission *submission = self->session.latest;
+    reply_held(self, submission);
     epg_run_note_best(self, submission);
     epg_run_note_submission(self, submission);
     tell_published(self, submission);
@@ -353,11 +350,8 @@ epg_code epg_run_evaluation_stop(epg_run_state *self, const char *reason, epg_er
     }
     EPG_TRY(epg_ledger_sync(self->ledger, err)); /* with the records that its events rest on */
     epg_evaluation_free(EPG_TAKE(self->evaluation));
-    uint64_t number = epg_session_running(&self->session)->number;
     epg_session_failed(&self->session, "session_failed");
-    EPG_AUTO_BUFFER frame = {0};
-    epg_response_submission(&frame, epg_session_submission(&self->session, number));
-    reply_held(self, number, &frame);
+    reply_held(self, self->session.latest);
     epg_code code = EPG_EVENT(self->ledger, "evaluation_stopped", err,
                               epg_field_u64("episodes_remaining", self->session.episodes_remaining),
                               epg_field_text("reason", reason), epg_field_text("submission_id", self->shown_id));
@@ -423,13 +417,14 @@ static epg_code tell_status(epg_run_state *self, epg_connection_id connection, e
 
 static epg_code wait_for_submission(epg_run_state *self, epg_connection_id connection, uint64_t number, epg_error *err)
 {
-    const epg_submission *submission = epg_session_submission(&self->session, number);
-    if (submission->state == EPG_SUBMISSION_RUNNING) {
+    EPG_CLEANUP(epg_submission_free) epg_submission submission = {0};
+    (void)epg_session_recall(&self->session, number, &submission);
+    if (submission.state == EPG_SUBMISSION_RUNNING) {
         epg_gateway_hold(self->gateway, connection, number);
         return EPG_OK;
     }
     EPG_AUTO_BUFFER frame = {0};
-    epg_response_submission(&frame, submission);
+    epg_response_submission(&frame, &submission);
     return answer(self, connection, &frame, err);
 }
 

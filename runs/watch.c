@@ -115,8 +115,12 @@ void epg_run_close_interval(epg_run_state *self)
     }
 }
 
+/* One of which nothing is known is told so at the end, and takes no place until then. */
 static void add_interval(epg_run_state *self, uint64_t submission, const epg_usage *usage)
 {
+    if (usage->tokens_known == EPG_KNOWN_NOT && usage->cost_known == EPG_KNOWN_NOT) {
+        return;
+    }
     self->intervals = epg_grow_array(self->intervals, self->interval_count + 1, sizeof *self->intervals);
     self->intervals[self->interval_count++] = (epg_run_interval){submission, *usage};
 }
@@ -127,9 +131,8 @@ static void take_past_interval(void *context, const char *note, const char *id, 
     epg_run_state *self = context;
     uint64_t number = epg_submission_number(id);
     uint64_t last = self->interval_count > 0 ? self->intervals[self->interval_count - 1].submission : 0;
-    const epg_submission *submission = epg_session_submission(&self->session, number);
-    if (strcmp(note, "submission") == 0 && number > last && submission != NULL &&
-        submission->state == EPG_SUBMISSION_PUBLISHED) {
+    double score = 0;
+    if (strcmp(note, "submission") == 0 && number > last && epg_session_score(&self->session, number, &score)) {
         add_interval(self, number, usage);
     }
 }

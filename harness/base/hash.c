@@ -86,6 +86,20 @@ bool epg_digest_text_valid(const char *text)
            strspn(text + PREFIX_SIZE, "0123456789abcdef") == (size_t)EPG_SHA256_SIZE * 2;
 }
 
+static uint8_t digit(char c)
+{
+    return (uint8_t)(c <= '9' ? c - '0' : c - 'a' + 10);
+}
+
+void epg_digest_bytes(const char *text, uint8_t hash[EPG_SHA256_SIZE])
+{
+    bool valid = epg_digest_text_valid(text);
+    for (size_t i = 0; i < EPG_SHA256_SIZE; i++) {
+        const char *pair = text + PREFIX_SIZE + 2 * i;
+        hash[i] = valid ? (uint8_t)(digit(pair[0]) << 4 | digit(pair[1])) : 0;
+    }
+}
+
 static uint64_t seed_of(const char *domain, uint64_t seed, const uint64_t *index)
 {
     uint8_t out[EPG_SHA256_SIZE];

@@ -21,6 +21,8 @@ void epg_sha256_once(const void *data, size_t size, uint8_t out[EPG_SHA256_SIZE]
 void epg_hex(const uint8_t *bytes, size_t size, char *out);                           /* 2 * size + 1 bytes */
 void epg_digest_text(const uint8_t hash[EPG_SHA256_SIZE], char out[EPG_DIGEST_TEXT]); /* "sha256:" + hex */
 bool epg_digest_text_valid(const char *text);
+/* The hash that a valid digest text tells; zeros for another text. */
+void epg_digest_bytes(const char *text, uint8_t hash[EPG_SHA256_SIZE]);
 
 /* CONTRACTS section 5: first 8 bytes, big-endian, of H(domain + "\0" + be64(seed) [+ be64(index)]).
  * `domain` is written without its closing NUL, e.g. "evopolicygym/policy-seed/v1". */

@@ -1,6 +1,7 @@
 #include "base/memory.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -74,6 +75,13 @@ char *epg_format(const char *format, ...)
         out_of_memory(0);
     }
     return text;
+}
+
+void epg_return_large_blocks(void)
+{
+    enum { LARGE = 256 * 1024 };
+    (void)mallopt(M_MMAP_THRESHOLD, LARGE);
+    (void)mallopt(M_TRIM_THRESHOLD, LARGE);
 }
 
 void epg_free_cleanup(void *pointer_address)

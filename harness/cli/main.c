@@ -155,6 +155,7 @@ int main(int argc, char **argv)
     } else if (strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0) {
         name = "version";
     }
+    epg_return_large_blocks();
     epg_error err = {.text = ""};
     bool negative = false;
     const epg_command *command = find_command(name);

@@ -44,6 +44,9 @@ kill -INT $host
 wait $host
 check 'interrupted: 130' [ $? -eq 130 ]
 check 'one start' holds 'host["usage"]["tokens"]["input"] == 100 and host["usage"]["tokens"]["output"] == 10'
+check 'its submission is told the same in its event and in the record' holds '[e["agent_tokens"] for e in events
+    if e["event"] == "submission_published"] == [None if one["tokens"]["input"] is None
+    else one["tokens"]["input"] + one["tokens"]["output"] for one in host["usage_by_submission"]] != []'
 again
 wait_for "$run/workspace/analysis/ready-2"
 kill -KILL $host

@@ -381,9 +381,10 @@ END_TEST
 static void check_publication(void)
 {
     epg_error err = {0};
-    const epg_submission *submission = epg_session_submission(&host.session, 1);
+    EPG_CLEANUP(epg_submission_free) epg_submission submission = {0};
+    ck_assert(epg_session_recall(&host.session, 1, &submission));
     bool is_last = host.session.submission_count == 1; /* the publisher knows the hash of the last */
-    epg_assert_ok(epg_publication_check(host.publisher, 1, submission->program_digest, NULL,
+    epg_assert_ok(epg_publication_check(host.publisher, 1, submission.program_digest, NULL,
                                         is_last ? epg_publisher_feedback_sha256(host.publisher) : NULL, true,
                                         &host.evidence, &err),
                   &err);

@@ -310,10 +310,56 @@ START_TEST(ten_thousand_submissions_are_kept_in_order)
         epg_session_published(&session, i, 0);
     }
     ck_assert_uint_eq(session.episodes_remaining, 10000);
-    ck_assert_double_eq(epg_session_submission(&session, 1)->score, 1);
-    ck_assert_double_eq(epg_session_submission(&session, 10000)->score, 10000);
-    ck_assert_ptr_null(epg_session_submission(&session, 10001));
-    ck_assert_ptr_null(epg_session_submission(&session, 0));
+    for (uint64_t number = 1; number <= 10000; number++) {
+        double score = 0;
+        ck_assert(epg_session_score(&session, number, &score));
+        ck_assert_double_eq(score, (double)number);
+    }
+    epg_submission none = {0};
+    ck_assert(!epg_session_recall(&session, 10001, &none));
+    ck_assert(!epg_session_recall(&session, 0, &none));
+    close_session();
+}
+END_TEST
+
+/* A submission that others followed is told as it was. */
+START_TEST(the_past_is_recalled_as_it_was)
+{
+    static const char other[EPG_DIGEST_TEXT] =
+        "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
+    epg_indices scattered = {(uint64_t[]){0, 2, 3, 4, 1000, 99999}, 6};
+    epg_indices all = {epg_alloc_array(2000, sizeof(uint64_t)), 2000};
+    for (size_t i = 0; i < all.count; i++) {
+        all.items[i] = i;
+    }
+    open_session("{\"episode_budget\":20000,\"episode_pool_size\":100000}");
+    (void)epg_session_charge(&session, &scattered, digest);
+    epg_session_published(&session, -0.25, 3);
+    (void)epg_session_charge(&session, &all, other);
+    epg_session_published(&session, 2.5, 0);
+    for (int last = 0; last < 2; last++) {
+        EPG_CLEANUP(epg_submission_free) epg_submission first = {0};
+        EPG_CLEANUP(epg_submission_free) epg_submission second = {0};
+        ck_assert(epg_session_recall(&session, 1, &first));
+        ck_assert(epg_session_recall(&session, 2, &second));
+        ck_assert_uint_eq(first.number, 1);
+        ck_assert_int_eq(first.state, EPG_SUBMISSION_PUBLISHED);
+        ck_assert_double_eq(first.score, -0.25);
+        ck_assert_uint_eq(first.policy_failures, 3);
+        ck_assert_uint_eq(first.episodes_used, 6);
+        ck_assert_uint_eq(first.episodes_remaining, 19994);
+        ck_assert_str_eq(first.program_digest, digest);
+        ck_assert_uint_eq(first.indices.count, scattered.count);
+        ck_assert_mem_eq(first.indices.items, scattered.items, scattered.count * sizeof *scattered.items);
+        ck_assert_uint_eq(second.number, 2);
+        ck_assert_str_eq(second.program_digest, other);
+        ck_assert_uint_eq(second.episodes_used, 2000);
+        ck_assert_uint_eq(second.episodes_remaining, 17994);
+        ck_assert_uint_eq(second.indices.count, all.count);
+        ck_assert_mem_eq(second.indices.items, all.items, all.count * sizeof *all.items);
+        (void)epg_session_charge(&session, &scattered, digest); /* now both are of the past */
+    }
+    epg_indices_free(&all);
     close_session();
 }
 END_TEST
@@ -336,6 +382,7 @@ int main(void)
     tcase_add_loop_test(cases, finish_takes_numbers_best_and_last, 0, 10);
     tcase_add_test(cases, an_unknown_candidate_is_told_what_there_is);
     tcase_add_test(cases, ten_thousand_submissions_are_kept_in_order);
+    tcase_add_test(cases, the_past_is_recalled_as_it_was);
     suite_add_tcase(suite, cases);
     return epg_test_main(suite);
 }

@@ -238,12 +238,13 @@ static void record_rejection(test_host *host, const epg_decision *decision)
 static void wait_for_submission(test_host *host, epg_connection_id connection, uint64_t number)
 {
     EPG_AUTO_BUFFER frame = {0};
-    const epg_submission *submission = epg_session_submission(&host->session, number);
-    if (submission->state == EPG_SUBMISSION_RUNNING) {
+    EPG_CLEANUP(epg_submission_free) epg_submission submission = {0};
+    (void)epg_session_recall(&host->session, number, &submission);
+    if (submission.state == EPG_SUBMISSION_RUNNING) {
         epg_gateway_hold(host->gateway, connection, number);
         return;
     }
-    epg_response_submission(&frame, submission);
+    epg_response_submission(&frame, &submission);
     (void)epg_gateway_reply(host->gateway, connection, epg_buffer_span(&frame));
 }
 
