@@ -72,12 +72,19 @@ grep -q '0 failed' "$work/out" || fail "long limits: $(cat "$work/out")"
 mkdir "$work/other"
 TMPDIR="$work/other" timeout 60 python3 - "$EPG_BIN/evopolicygym" "$work/good" <<'P' || fail 'a monitor that is killed'
 import os, signal, subprocess, sys, time
+def of(pid, what):
+    try:
+        return open(f"/proc/{pid}/{what}").read()
+    except OSError:
+        return ""  # it has ended
 def children(pid):
-    return [int(word) for word in open(f"/proc/{pid}/task/{pid}/children").read().split()]
+    return [int(word) for word in of(pid, f"task/{pid}/children").split()]
 host = subprocess.Popen([sys.argv[1], "evaluate", sys.argv[2], "-b", "test/faults?at=hang-step", "-n", "1", "-j", "1",
                          "--execution", "process", "--allow-unsafe-process"], stderr=subprocess.PIPE, text=True)
 def monitor_of_busy_worker():
     for monitor in children(host.pid):
+        if "monitor" not in of(monitor, "cmdline").split("\0"):
+            continue  # an interpreter that is looked at
         for worker in children(monitor):
             if children(worker):  # it has begun with Policies
                 return monitor
