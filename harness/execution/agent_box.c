@@ -1,7 +1,7 @@
 #include "execution/agent_sandbox.h"
 
 #include <errno.h>
-#include <ftw.h>
+#include <fts.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -284,26 +284,27 @@ epg_code epg_agent_box_started(epg_agent_box *box, int64_t deadline, epg_error *
 }
 
 /* Where id-mapped mounts can't be had, `contain outside` gave files to the Agent's user; nobody else has that user. */
-static uid_t taken_from;
-static int take_back(const char *path, const struct stat *info, int type, struct FTW *walk)
+static void take_back(char *root, uid_t from)
 {
-    (void)type;
-    (void)walk;
-    if (info->st_uid == taken_from) {
-        (void)lchown(path, 0, 0);
+    char *const roots[] = {root, NULL};
+    FTS *walk = fts_open(roots, FTS_PHYSICAL | FTS_XDEV | FTS_NOCHDIR, NULL);
+    for (const FTSENT *entry = NULL; walk != NULL && (entry = fts_read(walk)) != NULL;) {
+        if (entry->fts_info != FTS_DP && entry->fts_info != FTS_NS && entry->fts_statp->st_uid == from) {
+            (void)!lchown(entry->fts_path, 0, 0); /* what can't be taken back harms its owner only */
+        }
     }
-    return 0;
+    if (walk != NULL) {
+        (void)fts_close(walk);
+    }
 }
 
 void epg_agent_box_close(epg_agent_box *box)
 {
-    enum { DESCRIPTORS = 32 };
     if (box == NULL) {
         return;
     }
-    taken_from = box->box.drop;
-    for (size_t i = 0; taken_from != 0 && i < box->given.count; i++) {
-        (void)nftw(box->given.texts[i], take_back, DESCRIPTORS, FTW_PHYS | FTW_MOUNT);
+    for (size_t i = 0; box->box.drop != 0 && i < box->given.count; i++) {
+        take_back(box->given.texts[i], box->box.drop);
     }
     epg_cgroup_remove(&box->group);
     epg_box_close(&box->box);

@@ -115,7 +115,7 @@ static epg_probe_check *add(epg_probe *probe, const char *name, bool holds, cons
     epg_probe_check *check = &probe->checks[probe->count++];
     *check = (epg_probe_check){.holds = holds};
     (void)snprintf(check->name, sizeof check->name, "%s", name);
-    (void)snprintf(check->detail, sizeof check->detail, "%s", detail);
+    (void)snprintf(check->detail, sizeof check->detail, "%.*s", (int)sizeof check->detail - 1, detail);
     return check;
 }
 

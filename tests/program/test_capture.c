@@ -502,7 +502,7 @@ static _Noreturn void edit_for_ever(void)
         EPG_AUTO_FREE char *b = at("b.txt");
         (void)unlink(b);
         if (i % 3 == 0) {
-            (void)symlink("/etc/hostname", b);
+            (void)!symlink("/etc/hostname", b);
         } else if (i % 3 == 1) {
             (void)mkfifo(b, 0600);
         } else {

@@ -167,7 +167,7 @@ static pid_t start_maker(int *ask, int *answer)
         pid_t child = -1;
         (void)close(to[1]);
         if (read(to[0], &byte, 1) == 1 && (child = fork()) == 0) {
-            (void)read(to[0], &byte, 1); /* until the test is over */
+            (void)!read(to[0], &byte, 1); /* until the test is over */
             _exit(0);
         }
         if (child > 0 && pthread_create(&thread, NULL, stay, NULL) == 0) {

@@ -5,7 +5,7 @@
  * and put below one directory that this user can reach, in a mount namespace of ours that nobody else sees. */
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
+#include <fts.h>
 #include <grp.h>
 #include <sched.h>
 #include <signal.h>
@@ -44,7 +44,7 @@
 enum { STAGED_MAX = 256, JOINS_MAX = 4 };
 
 typedef struct staged {
-    const char *path;
+    char *path;
     int own; /* to be shown as the sandbox's user's */
     int tree;
 } staged;
@@ -53,6 +53,7 @@ typedef struct outside {
     unsigned long drop; /* 0: stay who we are */
     staged stage[STAGED_MAX];
     size_t stage_count;
+    int gives; /* what is `own` changes its owner: it can't be mapped */
     int joins[JOINS_MAX];
     size_t join_count;
     const char *proxy_host;
@@ -64,7 +65,7 @@ static int read_words(outside *self, int argc, char **argv)
 {
     int i = 1;
     for (; i + 1 < argc && strcmp(argv[i], "--") != 0; i += 2) {
-        const char *value = argv[i + 1];
+        char *value = argv[i + 1];
         int own = strcmp(argv[i], "--own") == 0;
         if (strcmp(argv[i], "--drop") == 0) {
             self->drop = strtoul(value, NULL, 10);
@@ -135,21 +136,32 @@ static int map_tree(int tree, int space)
 
 /* For a file system that has no id-mapped mounts: the Host takes it back when the box is closed. What was given away
  * must not be mapped as well, so once is for all. */
-static uid_t given_to;
-static int give_one(const char *path, const struct stat *info, int type, struct FTW *walk)
+static int give_tree(char *root, uid_t to)
 {
-    (void)type;
-    (void)walk;
-    return info->st_uid == 0 ? fchownat(AT_FDCWD, path, given_to, given_to, AT_SYMLINK_NOFOLLOW) : 0;
+    char *const roots[] = {root, NULL};
+    int failed = 0;
+    FTS *walk = fts_open(roots, FTS_PHYSICAL | FTS_XDEV | FTS_NOCHDIR, NULL);
+    for (const FTSENT *entry = NULL; walk != NULL && failed == 0 && (entry = fts_read(walk)) != NULL;) {
+        if (entry->fts_info == FTS_DNR || entry->fts_info == FTS_ERR || entry->fts_info == FTS_NS) {
+            errno = entry->fts_errno;
+            failed = -1;
+        } else if (entry->fts_info != FTS_DP && entry->fts_statp->st_uid == 0) {
+            failed = lchown(entry->fts_path, to, to);
+        }
+    }
+    if (walk == NULL || fts_close(walk) != 0) {
+        failed = -1;
+    }
+    return failed;
 }
 
-static int make_own(const outside *self, const staged *one, int space)
+static int make_own(outside *self, const staged *one, int space)
 {
-    if (given_to == 0 && space >= 0 && map_tree(one->tree, space) == 0) {
+    if (!self->gives && space >= 0 && map_tree(one->tree, space) == 0) {
         return 0;
     }
-    given_to = (uid_t)self->drop;
-    return nftw(one->path, give_one, 32, FTW_PHYS | FTW_MOUNT);
+    self->gives = 1;
+    return give_tree(one->path, (uid_t)self->drop);
 }
 
 static int clone_all(outside *self)
