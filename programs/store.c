@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -104,8 +105,28 @@ void epg_store_close(epg_store *store)
     }
 }
 
+static epg_tree_step refuse_other(void *context, const epg_tree_entry *entry, epg_code *code, epg_error *err)
+{
+    (void)context;
+    if (S_ISREG(entry->info.st_mode) || S_ISDIR(entry->info.st_mode)) {
+        return EPG_TREE_CONTINUE;
+    }
+    EPG_AUTO_FREE char *shown = epg_printable(entry->path, strlen(entry->path));
+    *code = epg_fail(err, EPG_ERR_INVALID, "the history's %s is no file", shown);
+    return EPG_TREE_STOP;
+}
+
+/* libgit2 would follow links out of the history, and wait for ever for a writer to a pipe. */
+static epg_code check_kinds(const char *path, epg_error *err)
+{
+    EPG_AUTO_CLOSE int directory = -1;
+    return epg_dir_open(AT_FDCWD, path, &directory, NULL) == EPG_OK ? epg_tree_walk(directory, refuse_other, NULL, err)
+                                                                    : EPG_OK;
+}
+
 epg_code epg_store_open(const char *path, epg_store **out, epg_error *err)
 {
+    EPG_TRY(check_kinds(path, err));
     EPG_TRY(start_library(err));
     epg_store *store = epg_alloc(sizeof *store);
     *store = (epg_store){.path = epg_strdup(path), .directory = -1, .packs = -1};

@@ -45,7 +45,7 @@ told 'events.jsonl that is a link' events.jsonl 'mv events.jsonl e; ln -s e even
 # resume goes on over what only a death leaves, and refuses, in one line and unchanged, what it can't do without.
 refused() { # WHAT WORD COMMAND-ON-A-COPY
     copy "$cut $3"
-    "$cli" resume "$work/copy" >"$work/out" 2>"$work/err"
+    timeout 100 "$cli" resume "$work/copy" >"$work/out" 2>"$work/err"
     code=$?
     one_line "resume of $1" "$2" '2 5'
     check "resume of $1 writes no run.json" [ ! -e "$work/copy/run.json" ]
@@ -54,6 +54,12 @@ refused 'events of a newer schema' 'schema' 'sed -i "s/run-event.v1/run-event\/v
 refused 'an altered config.json' config.json 'sed -i "s/\"episode_budget\": 20/\"episode_budget\": 30/" config.json'
 refused 'a missing git history' 'git history' 'rm -rf history.git'
 refused 'an empty git history' 'git history' 'rm -rf history.git; git init -q --bare history.git'
+for place in HEAD config packed-refs refs/tags/submission-000001 refs/heads/main objects/pack; do
+    refused "a pipe for history.git/$place" 'is no file' "rm -rf history.git/$place; mkfifo history.git/$place"
+done
+refused 'a link in the git history' 'HEAD is no file' 'mv history.git/HEAD h; ln -s ../h history.git/HEAD'
+timeout 100 "$cli" verify "$work/copy" >"$work/out" 2>"$work/err"
+check "verify of a link in the git history: $(cat "$work/out" "$work/err")" grep -q 'HEAD is no file' "$work/out"
 refused 'a missing tag' 'git history' 'rm -f history.git/refs/tags/submission-000001 history.git/packed-refs'
 refused 'missing published copies' submission 'rm -rf submissions'
 goes_on() { # WHAT COMMAND-ON-A-COPY
