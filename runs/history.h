@@ -42,6 +42,7 @@ typedef struct epg_history {
     json_t *request;   /* config.json; NULL for a foreign Host's Run */
     json_t *record;    /* run.json; NULL while there is none, and when skimmed beside a config.json */
     bool has_record;   /* there is a run.json */
+    uint64_t recorded; /* events that there were when it was written; 0: it does not tell */
     epg_config config; /* defaults but for episode_budget when there is neither of these */
     char *benchmark_id;
     char *environment_digest;
@@ -98,6 +99,9 @@ epg_code epg_history_skim(int run, epg_history *out, epg_error *err);
 void epg_history_free(epg_history *history);
 /* Forgets the submissions, which a session has taken over. */
 void epg_history_forget_submissions(epg_history *history);
+
+/* run.json tells what the last event does: it is not that of a Host before one that was cut off. */
+bool epg_history_is_recorded(const epg_history *history);
 
 /* "finished", "interrupted", "running" (by the lock), "killed": for people. */
 const char *epg_history_state(const epg_history *history, bool locked);

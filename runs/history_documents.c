@@ -65,6 +65,8 @@ epg_code epg_history_read_documents(int run, bool skims, epg_history *history, e
     }
     EPG_TRY(check_schema(history->request, "config.json", EPG_RUN_DOCUMENT_SCHEMA, err));
     EPG_TRY(check_schema(history->record, "run.json", EPG_RUN_SCHEMA, err));
+    const json_t *ledger = json_object_get(json_object_get(history->record, "host"), "ledger");
+    (void)epg_json_is_u64(json_object_get(ledger, "events"), &history->recorded);
     const json_t *any = history->record != NULL ? history->record : history->request;
     epg_config_init(&history->config);
     if (any != NULL) {

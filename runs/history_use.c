@@ -55,6 +55,11 @@ void epg_history_free(epg_history *history)
     *history = (epg_history){0};
 }
 
+bool epg_history_is_recorded(const epg_history *history)
+{
+    return history->record != NULL && (history->recorded == 0 || history->recorded == history->event_count);
+}
+
 const char *epg_history_state(const epg_history *history, bool locked)
 {
     if (locked) {

@@ -180,7 +180,11 @@ static bool validated_before(const epg_run_state *self, uint64_t *selected, doub
     EPG_AUTO_JSON *report = self->history != NULL ? epg_report_read(self->run, "validation") : NULL;
     const char *id = json_string_value(json_object_get(report, "selected_submission_id"));
     const epg_history_measure *measure = id != NULL ? candidate_before(self, epg_submission_number(id)) : NULL;
-    if (measure == NULL || !measure->completed) {
+    for (size_t i = 0; measure != NULL && i < self->session.candidate_count; i++) {
+        const epg_history_measure *one = candidate_before(self, self->session.candidates[i]);
+        measure = one != NULL && one->completed ? measure : NULL; /* the events must tell all that it tells */
+    }
+    if (measure == NULL) {
         return false;
     }
     *selected = measure->number;
@@ -197,6 +201,9 @@ epg_code epg_run_validate(epg_run_state *self, uint64_t *selected, double *score
     size_t done = 0;
     epg_candidate_result *results = epg_alloc_array(count, sizeof *results);
     epg_code code = validate_all(self, results, &done, err);
+    if (code == EPG_OK) { /* the events first: the report holds what they tell of each candidate */
+        code = epg_ledger_sync(self->ledger, err);
+    }
     if (code == EPG_OK) {
         size_t best = epg_select_candidate(results, count, self->spec->direction);
         code = epg_validation_report_write(self->run, self->config, self->spec, results, count, best, err);

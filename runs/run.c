@@ -421,15 +421,23 @@ static epg_code resumable(const char *directory, const epg_history *history, boo
     if (history->request == NULL) {
         return epg_fail(err, EPG_ERR_USAGE, "this Run has no config.json: another Host's Run can be read, not resumed");
     }
-    if (history->chain_broken) {
+    if (history->chain_broken || history->recorded > history->event_count) {
         return epg_fail(err, EPG_ERR_USAGE, "the events of this Run were altered; 'evopolicygym verify' tells where");
+    }
+    bool complete = history->ended && epg_history_is_recorded(history);
+    if (finishing && history->candidate_count > 0 && !complete) {
+        EPG_AUTO_FREE char *run = epg_shell_word(directory);
+        return epg_fail(err, EPG_ERR_USAGE,
+                        "this Run has its candidates already and was cut off: to go on with them, evopolicygym resume "
+                        "%s",
+                        run);
     }
     if (finishing && history->candidate_count > 0) {
         return epg_fail(err, EPG_ERR_USAGE,
                         "this Run has its candidates already; to measure another submission, evopolicygym replay RUN "
                         "--submission ID --on SPLIT:EPISODES");
     }
-    if (!finishing && history->ended && history->record != NULL) {
+    if (!finishing && complete) {
         return complete_already(directory, history, err);
     }
     return EPG_OK;

@@ -69,7 +69,7 @@ static epg_code check_ledger(epg_verifier *self, epg_error *err)
 {
     bool torn = false;
     const json_t *ledger = json_object_get(json_object_get(self->history.record, "host"), "ledger");
-    (void)epg_json_is_u64(json_object_get(ledger, "events"), &self->sealed);
+    self->sealed = self->history.recorded;
     epg_error why = {.text = ""};
     epg_code code = epg_ledger_read(self->run, visit_line, self, NULL, NULL, &torn, &why);
     if (code == EPG_ERR_INVALID) {
@@ -172,6 +172,12 @@ static void check_record(epg_verifier *self)
         (void)epg_verify_expect(
             self, !history->ended, "run.json",
             "is missing, though the events say that the Run ended; 'evopolicygym resume' writes it again");
+        return;
+    }
+    if (self->ours && !epg_history_is_recorded(history)) {
+        /* It is that of a Host before one that was cut off, or, where the Run ended, may have been put back. */
+        (void)epg_verify_expect(self, !history->ended, "run.json",
+                                "is older than the end that the events tell; 'evopolicygym resume' writes it again");
         return;
     }
     const json_t *list = json_object_get(history->record, "submissions");

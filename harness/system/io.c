@@ -19,8 +19,10 @@ int epg_io_open(int dir, const char *path, int flags, mode_t mode)
     if (counted && epg_io_pass(EPG_IO_OPEN, NULL) < 0) {
         return -1;
     }
+    /* A pipe that stands where a file is to be would have us wait for its reader. */
+    int more = O_CLOEXEC | ((flags & O_CREAT) != 0 ? O_NONBLOCK | O_NOCTTY : 0);
     int fd = -1;
-    EPG_IO_RETRY(fd, openat(dir, path, flags | O_CLOEXEC, mode));
+    EPG_IO_RETRY(fd, openat(dir, path, flags | more, mode));
     if (fd >= 0 && counted) {
         epg_io_log_open(fd, dir, path, (flags & O_TRUNC) != 0);
     }

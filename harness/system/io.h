@@ -31,8 +31,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-int epg_io_open(int dir, const char *path, int flags, mode_t mode); /* O_CLOEXEC is added; counted when it creates */
-int epg_io_write_all(int fd, const void *data, size_t size);        /* 0, or -1 with an unknown part written */
+/* O_CLOEXEC is added; an open that may create is counted, and gets O_NONBLOCK too. */
+int epg_io_open(int dir, const char *path, int flags, mode_t mode);
+int epg_io_write_all(int fd, const void *data, size_t size); /* 0, or -1 with an unknown part written */
 int epg_io_fsync(int fd);
 int epg_io_fdatasync(int fd);
 int epg_io_rename(int from_dir, const char *from, int to_dir, const char *to);

@@ -10,7 +10,7 @@ is recorded once; then, on a copy each,
     power    power is cut around each of its syncs; what the first Host wrote and nobody synced may be lost only now
     fail     one of its calls fails
     term     SIGTERM comes before one of its calls
-    chain    eight Hosts die one after the other, each at a place drawn at random
+    chain    eight Hosts die or are interrupted one after the other, each at a place drawn at random
 """
 import os
 import random
@@ -104,10 +104,11 @@ class Base:
         draw = random.Random(number)
         points = []
         for _ in range(CHAIN):
-            points.append(draw.randrange(1, len(self.points) + 1))
-            where = f"{self.where}, then killed at {points}"
-            code, error, out = play.call(play.RESUME + [run], f"kill@{points[-1]}")
-            assert code in (0, -9) or (code == 2 and "is complete" in error), f"{where}: exits {code}: {error} {out}"
+            points.append(f"{draw.choice(('kill', 'term'))}@{draw.randrange(1, len(self.points) + 1)}")
+            where = f"{self.where}, then {points}"
+            code, error, out = play.call(play.RESUME + [run], points[-1])
+            good = code in (0, -9, 130, -15) or (code == 2 and "is complete" in error)
+            assert good, f"{where}: exits {code}: {error} {out}"
             play.healthy(run, where, self.recorded.said)
         outcome = play.go_on(run, where, self.wanted)
         play.remove(root)

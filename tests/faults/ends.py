@@ -2,7 +2,7 @@
 `resume` must give the end that the Run had when nobody disturbed it: the same reason, the same exit code, nobody else
 blamed, and the Agent not started again.
 
-    ends.py    all ends, and each event behind the one that decides
+    ends.py    all ends, and each event behind the one that decides; the operator's hand-over, `finish`, cut likewise
 """
 import json
 import os
@@ -95,8 +95,38 @@ def play_end(name, event, agent, options, failing):
     return wanted["terminal_reason"]
 
 
+def play_finish():
+    """An operator's `finish`, cut before and behind each of its events: given again, or resumed where it was recorded."""
+    run, log, code, error = whole("handed over", SUBMIT + SUBMIT, [], None)
+    recorded = recording.Recording().begin(os.path.dirname(run))
+    recorded.take_log(log)
+    assert code == 1, f"{code}: {error}"
+    finish = [play.CLI, "finish", "--progress", "none", run, "submission-000002", "submission-000001"]
+    first = recorded.cut(len(recorded.calls), "all").begin(os.path.dirname(run))
+    log += " again"
+    code, error, out = play.call(finish, f"log={log}")
+    assert code == 0, f"finish exits {code}: {error} {out}"
+    first.take_log(log)
+    wanted = end_of(run, code)
+    events = [at for at, call in enumerate(first.calls) if b'"schema":"evopolicygym/run-event' in call.get("data", b"")]
+    for at in [at for at in events if at >= first.first]:
+        for cut, variant in ((at, "all"), (at, "none"), (at + 1, "all")):
+            root = os.path.join(play.WORK, f"handed over {cut} {variant}")
+            copy = os.path.join(root, "run")
+            recording.lay(first.disk(first.choose(cut, variant)), root)
+            where = f"finish cut at {cut - first.first}, {variant}"
+            code, error, out = play.call([word if word != run else copy for word in finish])
+            if code == 2 and "has its candidates already" in error:
+                code, error, out = play.call(play.RESUME + [copy])
+            assert code == 0, f"{where}: exits {code}: {error} {out}"
+            play.compare(end_of(copy, code), wanted, where)
+            play.sound(copy, where)
+            play.remove(root)
+    return "handed over"
+
+
 def main():
-    play.play_all("ends", [(play_end, *end) for end in ENDS], len(ENDS))
+    play.play_all("ends", [(play_finish,)] + [(play_end, *end) for end in ENDS], len(ENDS) + 1)
 
 
 main()

@@ -60,6 +60,7 @@ done
 refused 'a link in the git history' 'HEAD is no file' 'mv history.git/HEAD h; ln -s ../h history.git/HEAD'
 timeout 100 "$cli" verify "$work/copy" >"$work/out" 2>"$work/err"
 check "verify of a link in the git history: $(cat "$work/out" "$work/err")" grep -q 'HEAD is no file' "$work/out"
+refused 'a pipe for the evidence' 'evidence.jsonl' 'rm evidence.jsonl; mkfifo evidence.jsonl'
 refused 'a missing tag' 'git history' 'rm -f history.git/refs/tags/submission-000001 history.git/packed-refs'
 refused 'missing published copies' submission 'rm -rf submissions'
 goes_on() { # WHAT COMMAND-ON-A-COPY

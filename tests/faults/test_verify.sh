@@ -68,6 +68,7 @@ refused() { # WHAT WORD [COMMAND-ON-A-COPY]
 cut='sed -i "/final_submission_selected/,\$d" events.jsonl; rm run.json'
 refused 'a complete Run' complete
 refused 'altered events' altered "$cut; sed -i 3d events.jsonl"
+refused 'removed last events' altered 'head -n -2 events.jsonl >e && mv e events.jsonl'
 refused 'another Benchmark in config.json' 'config.json' "$cut; sed -i 's/test.one-step\"/cartpole\"/' config.json"
 refused 'an altered initial Program' 'initial/program no longer fits' "$cut; echo '# x' >>initial/program/policy.py"
 refused 'an altered published Program' 'submission-000002/program no longer fits' "$cut; echo '# x' >>submissions/submission-000002/program/policy.py"

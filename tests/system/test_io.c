@@ -329,6 +329,14 @@ START_TEST(modes_are_set_in_full_and_never_through_a_link)
 }
 END_TEST
 
+START_TEST(a_pipe_in_a_files_place_is_not_waited_for)
+{
+    ck_assert_int_eq(mkfifoat(home, "pipe", 0600), 0);
+    ck_assert_int_eq(epg_io_open(home, "pipe", O_WRONLY | O_CREAT | O_APPEND, 0600), -1);
+    ck_assert_int_eq(errno, ENXIO);
+}
+END_TEST
+
 START_TEST(a_new_name_is_not_taken_from_what_exists)
 {
     epg_test_write_text(home_path, "a", "a");
@@ -385,6 +393,7 @@ static Suite *io_suite(void)
     tcase_add_test(tests, the_offset_of_an_appending_write_is_the_files_end);
     tcase_add_test(tests, a_write_goes_on_where_the_kernel_stopped);
     tcase_add_test(tests, modes_are_set_in_full_and_never_through_a_link);
+    tcase_add_test(tests, a_pipe_in_a_files_place_is_not_waited_for);
     tcase_add_test(tests, a_new_name_is_not_taken_from_what_exists);
     tcase_add_test(tests, a_socket_is_made_with_its_mode_and_a_path_that_fits);
     suite_add_tcase(suite, tests);
