@@ -25,6 +25,9 @@ changed 'an altered event' 'sed -i "s/\"policy_failures\":0/\"policy_failures\":
 changed 'removed last events' 'head -n -2 events.jsonl >e && mv e events.jsonl' 'events.jsonl'
 changed 'a moved tag' 'git -C history.git tag -f submission-000001 submission-000002' 'history.git'
 changed 'a lost git object' 'find history.git/objects -name "*.pack" -delete; find history.git/objects -type f -path "*/??/*" -delete' 'history.git'
+changed 'a lost main' 'rm -f history.git/refs/heads/main' 'refs/heads/main'
+changed 'a lost main of a Run that was cut off' 'rm -f history.git/refs/heads/main run.json; sed -i "/final_submission_selected/,\$d" events.jsonl' 'refs/heads/main'
+changed 'an old main of a Run that was cut off' 'cp history.git/refs/tags/initial history.git/refs/heads/main; rm run.json; sed -i "/final_submission_selected/,\$d" events.jsonl' 'refs/heads/main'
 changed 'a raised budget' 'sed -i "s/\"episode_budget\": 20/\"episode_budget\": 30/" run.json' ''
 changed 'a missing config.json' 'rm config.json' config.json
 changed 'a missing config.json with a moved tag' 'rm config.json; git -C history.git tag -f submission-000001 submission-000002' history.git
