@@ -107,7 +107,8 @@ static epg_code spawn(epg_pool *pool, epg_pool_worker *worker, epg_error *err)
                      .working_directory = -1,
                      .fds = fds,
                      .fd_count = EPG_COUNT(fds) - (worker->running == NULL ? 1 : 0),
-                     .remove_after = scratch};
+                     .remove_after = scratch,
+                     .never_stopped = true}; /* what runs in it may stop it, and its watchdog is in it too */
     epg_code code = scratch != NULL ? epg_owned_start(&how, &worker->owned, err)
                                     : epg_fail_errno(err, errno, "can't make a scratch directory");
     (void)close(input[0]);

@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -52,7 +53,8 @@ static int make_pipe(int *read_end, int *write_end)
     return 0;
 }
 
-/* The command line of the monitor: monitor [--search PATH] [--remove DIR] [--descriptor N]... -- COMMAND... */
+/* The command line of the monitor: monitor [--search PATH] [--remove DIR] [--stopped continue] [--descriptor N]...
+ * -- COMMAND... */
 typedef struct monitor_line {
     const char **argv;
     char **texts;
@@ -77,7 +79,7 @@ static void make_line(monitor_line *line, const epg_spawn *spawn, const char *bi
         words++;
     }
     line->fd_count = spawn->fd_count + 2;
-    line->argv = epg_alloc_array(8 + 2 * spawn->fd_count + words, sizeof *line->argv);
+    line->argv = epg_alloc_array(10 + 2 * spawn->fd_count + words, sizeof *line->argv);
     line->texts = epg_alloc_array(line->fd_count, sizeof *line->texts);
     line->fds = epg_alloc_array(line->fd_count, sizeof *line->fds);
     line->fds[0] = (epg_fd_map){.from = request, .to = REQUEST_FD};
@@ -92,6 +94,10 @@ static void make_line(monitor_line *line, const epg_spawn *spawn, const char *bi
     if (spawn->remove_after != NULL) {
         line->argv[n++] = "--remove";
         line->argv[n++] = spawn->remove_after;
+    }
+    if (spawn->never_stopped) {
+        line->argv[n++] = "--stopped";
+        line->argv[n++] = "continue";
     }
     for (size_t i = 0; i < spawn->fd_count; i++) {
         line->fds[i + 2] = (epg_fd_map){.from = spawn->fds[i].from, .to = COMMAND_FDS + (int)i};
@@ -313,6 +319,8 @@ static bool read_line(int argc, char **argv, epg_spawn *spawn, epg_fd_map *fds)
             spawn->search_path = argv[i + 1];
         } else if (strcmp(argv[i], "--remove") == 0) {
             spawn->remove_after = argv[i + 1];
+        } else if (strcmp(argv[i], "--stopped") == 0) {
+            spawn->never_stopped = true;
         } else if (strcmp(argv[i], "--descriptor") == 0 &&
                    epg_parse_u64(argv[i + 1], strlen(argv[i + 1]), INT32_MAX, &number)) {
             fds[spawn->fd_count] = (epg_fd_map){.from = COMMAND_FDS + (int)spawn->fd_count, .to = (int)number};
@@ -419,6 +427,16 @@ static void kill_all(monitor *self)
     tell(&report);
 }
 
+/* A command that must not stay stopped is continued; it may be stopped again at once, until its own limit passes. */
+static void continue_command(const monitor *self)
+{
+    siginfo_t stopped = {.si_pid = 0};
+    if (self->spawn.never_stopped && self->command.pidfd >= 0 &&
+        waitid(P_PIDFD, (id_t)self->command.pidfd, &stopped, WSTOPPED | WNOHANG) == 0 && stopped.si_pid != 0) {
+        epg_process_signal(&self->command, SIGCONT);
+    }
+}
+
 /* True when it is time for kill_all. */
 static bool hear_children(monitor *self)
 {
@@ -426,6 +444,7 @@ static bool hear_children(monitor *self)
     while (read(self->children, &info, sizeof info) > 0) {
     }
     reap_command(self, 0);
+    continue_command(self);
     pid_t keep = 0;
     size_t count = keep_command(self, &keep);
     size_t living = epg_descendants_reap(&keep, count);

@@ -31,6 +31,8 @@ typedef struct epg_spawn {
     uint64_t data_bytes; /* limit on its private memory (RLIMIT_DATA), as for all that it starts; 0: as ours */
     bool new_session;
     bool die_with_parent;
+    bool never_stopped; /* epg_owned_start only: the monitor continues the command whenever a signal has stopped it, so
+                         * that the limits that it keeps itself pass */
     const char *remove_after; /* epg_owned_start only: absolute path of a directory removed when the tree is gone */
 } epg_spawn;
 

@@ -38,6 +38,12 @@ static void trip(const char *call)
         for (;;) {
             (void)pause();
         }
+    } else if (strncmp(wrong, "stop", 4) == 0) {
+        (void)raise(SIGSTOP);
+    } else if (strncmp(wrong, "halt", 4) == 0) {
+        for (;;) {
+            (void)raise(SIGSTOP);
+        }
     } else if (strncmp(wrong, "print", 5) == 0) {
         (void)printf("a Benchmark talks");
         (void)fflush(stdout);

@@ -18,11 +18,11 @@ mkdir "$work/good"
 printf 'class P:\n    def act(self, o):\n        return 3\ndef make_policy(c):\n    return P()\n' >"$work/good/policy.py"
 evaluate() { # WRONG
     local limit=60
-    [[ $1 == hang-* ]] && limit=1
-    "$program" evaluate "$work/good" -b "lib:$work/bad.so?$1" -n 3 -j 2 --execution process --allow-unsafe-process \
+    [[ $1 == hang-* || $1 == halt-* ]] && limit=1
+    timeout -k 5 120 "$program" evaluate "$work/good" -b "lib:$work/bad.so?$1" -n 3 -j 2 --execution process --allow-unsafe-process \
         --environment-timeout $limit --json >"$work/out" 2>"$work/err"
 }
-for wrong in none print-open print-spec print-step print-close print-feedback spawn-step spawn-close; do
+for wrong in none stop-open stop-step stop-feedback print-open print-spec print-step print-close print-feedback spawn-step spawn-close; do
     evaluate $wrong || fail "$wrong: $(cat "$work/err")"
     grep -q '"score": 1.0' "$work/out" || fail "$wrong: another score"
 done
@@ -60,6 +60,9 @@ hang-reset bad.so.hang-reset: Environment.reset did not return within
 hang-step bad.so.hang-step: Environment.step did not return within
 hang-close bad.so.hang-close: Environment.close did not return within
 hang-feedback bad.so.hang-feedback: feedback did not return within
+halt-open bad.so.halt-open: open did not return within
+halt-step bad.so.halt-step: Environment.step did not return within
+halt-feedback bad.so.halt-feedback: feedback did not return within
 FAULTS
 # Nothing of it runs in the command's own process.
 while read -r wrong code pattern; do
