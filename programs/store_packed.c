@@ -223,6 +223,17 @@ static epg_code halve(int fd, epg_span name, off_t *low, off_t *high, epg_error 
     return EPG_OK;
 }
 
+/* The file's size, where its last line is whole. */
+static epg_code whole_size(int fd, off_t *size, epg_error *err)
+{
+    char last = '\0';
+    *size = lseek(fd, 0, SEEK_END);
+    if (*size > 0 && (pread(fd, &last, 1, *size - 1) != 1 || last != '\n')) {
+        return epg_fail(err, EPG_ERR_IO, "%s of the history is cut off", packed_file);
+    }
+    return EPG_OK;
+}
+
 epg_code epg_store_find_packed(epg_store *store, const char *name, git_oid *out, epg_error *err)
 {
     EPG_AUTO_CLOSE int fd = -1;
@@ -231,16 +242,18 @@ epg_code epg_store_find_packed(epg_store *store, const char *name, git_oid *out,
     epg_span line = text;
     epg_span found = text;
     off_t start = 0;
+    off_t high = 0;
     EPG_TRY(open_packed(store, &fd, err));
+    EPG_TRY(whole_size(fd, &high, err));
+    off_t size = high;
     EPG_TRY(read_lines(fd, 0, true, piece, &text, &start, err));
     const uint8_t *end = text.size > 0 ? memchr(text.data, '\n', text.size) : NULL;
     if (end == NULL || !is_header(epg_span_of(text.data, (size_t)(end + 1 - text.data)))) {
         return epg_fail(err, EPG_ERR_INVALID, "%s of the history is not as it was written", packed_file);
     }
     off_t low = end + 1 - text.data;
-    off_t high = lseek(fd, 0, SEEK_END);
     EPG_TRY(halve(fd, epg_span_text(name), &low, &high, err));
-    EPG_TRY(low < lseek(fd, 0, SEEK_END) ? read_lines(fd, low, true, piece, &text, &start, err) : EPG_OK);
+    EPG_TRY(low < size ? read_lines(fd, low, true, piece, &text, &start, err) : EPG_OK);
     while (low < high && take_named(&text, &line, &found)) {
         char id[EPG_OBJECT_ID_TEXT] = "";
         memcpy(id, line.data, ID_DIGITS);
@@ -362,11 +375,12 @@ static epg_code write_packed(epg_store *store, const loose_refs *loose, const ch
     EPG_CLEANUP(packed_lines_free) packed_lines lines = {.file = NULL};
     EPG_CLEANUP(epg_store_file_free) epg_store_file file = {.directory = -1};
     epg_error why = {.text = ""};
+    /* The lock first: a user's git that has it may be about to put what was loose into a new file. */
+    EPG_TRY(epg_store_begin_file(store, packed_file, &file, err));
     epg_code code = packed_lines_open(store, &lines, &why);
     if (code != EPG_OK && code != EPG_ERR_NOT_FOUND) {
         return epg_fail(err, code, "%s", why.text);
     }
-    EPG_TRY(epg_store_begin_file(store, packed_file, &file, err));
     epg_output_put(&file.output, epg_span_text(headers[0]));
     EPG_TRY(put_merged(&lines, loose, gone, &file, err));
     return epg_store_end_file(&file, err);

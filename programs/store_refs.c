@@ -51,9 +51,12 @@ epg_code epg_store_get_ref(epg_store *store, const char *name, git_oid *out, epg
     if (read_own_file(store, name, out, &missing)) {
         return EPG_OK;
     }
-    epg_code code = missing ? epg_store_find_packed(store, name, out, NULL) : EPG_ERR_INVALID;
+    epg_code code = missing ? epg_store_find_packed(store, name, out, err) : EPG_ERR_INVALID;
     if (code == EPG_OK) {
         return EPG_OK;
+    }
+    if (code == EPG_ERR_IO) { /* libgit2 would not miss the end of a file that was cut off */
+        return epg_fail_as(err, EPG_ERR_INVALID, "can't read %s of the history", name);
     }
     int failed = code == EPG_ERR_NOT_FOUND ? GIT_ENOTFOUND : git_reference_name_to_id(out, store->repo, name);
     if (failed == GIT_ENOTFOUND) {

@@ -213,6 +213,51 @@ START_TEST(packed_references_out_of_order_are_told_and_kept)
 }
 END_TEST
 
+/* A lookup in a file whose end is missing must not tell that a snapshot was never there. */
+START_TEST(packed_references_that_are_cut_off_are_told)
+{
+    for (int i = 0; i < 3; i++) {
+        commit_number(i);
+    }
+    epg_run_git(path, "pack-refs --all");
+    free(epg_test_shell("truncate -s -5 '%s/packed-refs'", path));
+    char digest[EPG_DIGEST_TEXT];
+    char id[EPG_OBJECT_ID_TEXT];
+    epg_assert_code(epg_store_claim(store, "submission-000002", digest, id, &err), EPG_ERR_INVALID, &err);
+    epg_assert_code(epg_store_drop(store, "submission-000002", &err), EPG_ERR_INVALID, &err);
+    epg_assert_code(epg_store_commit(store, &program, "submission-000002", "again", NULL, WHEN, id, &err),
+                    EPG_ERR_INVALID, &err);
+}
+END_TEST
+
+/* Another git packs references, its lock in hand, while ours waits to: what it moved from files of their own into the
+ * new packed-refs is still there afterwards. */
+START_TEST(a_lock_that_is_waited_for_is_anothers_new_file)
+{
+    for (int i = 0; i < 5; i++) {
+        commit_number(i);
+    }
+    epg_run_git(path, "pack-refs --all");
+    epg_run_git(path, "branch mine submission-000003");
+    for (int i = 5; files_in("refs/tags", "") < 61; i++) {
+        commit_number(i);
+        epg_assert_ok(epg_store_maintain(store, &err), &err);
+    }
+    commit_number(66);
+    free(epg_test_shell(
+        "cd '%s' && : > packed-refs.lock && { sed -n 1p packed-refs;"
+        " { echo \"$(cat refs/heads/mine) refs/heads/mine\"; sed 1d packed-refs; } | LC_ALL=C sort -k 2; }"
+        " > packed-refs.new; (sleep 0.1; mv packed-refs.new packed-refs;"
+        " rm refs/heads/mine packed-refs.lock) >/dev/null 2>&1 &",
+        path));
+    epg_assert_ok(epg_store_maintain(store, &err), &err);
+    ck_assert_uint_eq(files_in("refs/tags", ""), 0);
+    epg_assert_git(path, "rev-parse -q --verify refs/heads/mine >/dev/null && echo there", "there\n");
+    epg_assert_git(path, "tag --list | wc -l", "67\n");
+    epg_assert_sound(path);
+}
+END_TEST
+
 START_TEST(packs_that_someone_keeps_are_kept)
 {
     commit_number(0);
@@ -267,6 +312,8 @@ int main(void)
     tcase_add_test(tests, references_that_git_packed_are_kept);
     tcase_add_test(tests, a_name_is_found_among_many_that_are_packed);
     tcase_add_test(tests, packed_references_out_of_order_are_told_and_kept);
+    tcase_add_test(tests, packed_references_that_are_cut_off_are_told);
+    tcase_add_test(tests, a_lock_that_is_waited_for_is_anothers_new_file);
     tcase_add_test(tests, packs_that_someone_keeps_are_kept);
     tcase_add_test(tests, a_damaged_pack_is_told_and_nothing_is_removed);
     tcase_add_test(tests, descriptors_stay_few);
