@@ -193,8 +193,15 @@ static epg_code evict_oldest(epg_retention *retention, epg_publisher *publisher,
         return epg_fail_as(err, EPG_ERR_PUBLICATION, "evicting from submission %llu",
                            (unsigned long long)oldest->number);
     }
+    uint64_t bytes = 0;
     for (size_t i = 0; i < gone.count; i++) {
         gone.items[i].available = false;
+        bytes += 2 * gone.items[i].size;
+    }
+    if (bytes != oldest->bytes) { /* what it does not name would stay, and be counted as gone */
+        return epg_fail(err, EPG_ERR_PUBLICATION,
+                        "evicting from submission %llu: its availability.json was altered in the Run's directory",
+                        (unsigned long long)oldest->number);
     }
     EPG_TRY(evict_copy(publisher, EPG_COPY_HOST, &gone, evidence, err));
     EPG_TRY(evict_copy(publisher, EPG_COPY_AGENT, &gone, evidence, err));

@@ -577,6 +577,36 @@ START_TEST(retention_goes_on_from_what_is_on_disk)
 }
 END_TEST
 
+/* Which artifacts go is read back: a list that is not the one that was written evicts nothing, and is told. */
+START_TEST(nothing_is_evicted_by_a_list_that_was_altered)
+{
+    static const char *const edits_of_list[] = {"s/\"size\": 16/\"size\": 1/", "s/frames/others/g; s/16/17/", "2,9d",
+                                                "4,$d", "$d"};
+    epg_error err = {0};
+    open_host("{\"episode_budget\":100,\"bulk_feedback_retention_bytes\":70}");
+    submit_well();
+    submit_well();
+    epg_retention_free(host.retention);
+    host.retention = epg_retention_new(40);
+    epg_assert_ok(epg_retention_restore(host.retention, host.publisher, 1, &err), &err);
+    epg_assert_ok(epg_retention_restore(host.retention, host.publisher, 2, &err), &err);
+    EPG_AUTO_FREE char *before = epg_test_read_text(host.path, "workspace/feedback/retention.json");
+    EPG_AUTO_FREE char *edit =
+        epg_format("cd '%s/submissions/submission-000001' && chmod u+w . availability.json &&"
+                   " sed -i '%s' availability.json && chmod 555 . && chmod 444 availability.json",
+                   host.path, edits_of_list[_i]);
+    ck_assert_int_eq(system(edit), 0);
+    epg_assert_code(epg_retention_apply(host.retention, host.publisher, 2, &host.evidence, &err), EPG_ERR_PUBLICATION,
+                    &err);
+    ck_assert_ptr_nonnull(strstr(err.text, "availability.json"));
+    ck_assert_uint_eq(epg_retention_bytes(host.retention), 64);
+    expect_mode("submissions/submission-000001/artifacts/bulk/frames.bin", S_IFREG | 0444);
+    expect_mode("workspace/feedback/submissions/submission-000001/artifacts/bulk/frames.bin", S_IFREG | 0444);
+    expect_file("workspace/feedback/retention.json", before);
+    test_host_close(&host);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("publication");
@@ -598,6 +628,7 @@ int main(void)
     tcase_add_test(own, the_newest_is_kept_though_it_is_over_the_limit);
     tcase_add_test(own, eviction_follows_no_link_out_of_a_copy);
     tcase_add_loop_test(own, retention_goes_on_from_what_is_on_disk, 0, 2);
+    tcase_add_loop_test(own, nothing_is_evicted_by_a_list_that_was_altered, 0, 5);
     suite_add_tcase(suite, cases);
     suite_add_tcase(suite, own);
     return epg_test_main(suite);
