@@ -18,7 +18,7 @@
 #include "system/files.h"
 #include "system/io.h"
 
-enum { LOOSE_MAX = 1024, ID_DIGITS = EPG_OBJECT_ID_TEXT - 1, NEAR = 8 * 1024 };
+enum { LOOSE_MAX = 1024, ID_DIGITS = EPG_OBJECT_ID_TEXT - 1, NEAR = 2 * 1024 };
 
 static const char packed_file[] = "packed-refs";
 /* Ours, and that of a user's `git pack-refs`. */

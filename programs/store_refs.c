@@ -28,14 +28,8 @@ epg_code epg_store_check_name(const char *name, epg_error *err)
 /* A reference's own file, as git and the store write it. */
 static bool read_own_file(const epg_store *store, const char *name, git_oid *out, bool *missing)
 {
-    EPG_AUTO_CLOSE int directory = -1;
     EPG_AUTO_BUFFER text = {0};
-    const char *slash = strrchr(name, '/');
-    EPG_AUTO_FREE char *above = epg_strndup(name, (size_t)(slash - name));
-    epg_code code = epg_dir_open_beneath(store->directory, above, &directory, NULL);
-    if (code == EPG_OK) {
-        code = epg_file_read(directory, slash + 1, EPG_OBJECT_ID_TEXT, &text, NULL);
-    }
+    epg_code code = epg_file_read(store->directory, name, EPG_OBJECT_ID_TEXT, &text, NULL);
     *missing = code == EPG_ERR_NOT_FOUND;
     if (code != EPG_OK || text.size != EPG_OBJECT_ID_TEXT || text.data[text.size - 1] != '\n') {
         return false;

@@ -363,7 +363,7 @@ static epg_code check_store(epg_run_state *self, epg_error *err)
     return epg_store_drop(self->store, id, err);
 }
 
-enum { NOTES_AT_ONCE = 512 };
+enum { NOTES_AT_ONCE = 4096 };
 
 /* What the Host may have died before doing for the last one that was published. */
 static epg_code restore_publications(epg_run_state *self, epg_error *err)
