@@ -325,22 +325,15 @@ epg_code epg_run_evaluation_turn(epg_run_state *self, epg_error *err)
     return done ? evaluation_done(self, err) : EPG_OK;
 }
 
-epg_code epg_run_take_up(epg_run_state *self, epg_error *err)
+static epg_code stop_submission(epg_run_state *self, const char *reason, epg_error *err)
 {
-    const epg_submission *running = epg_session_running(&self->session);
-    epg_error why = {.text = ""};
-    if (running == NULL) {
-        return EPG_OK;
-    }
-    epg_submission_id(running->number, self->shown_id);
-    self->shown.submission = self->shown_id;
-    if (epg_store_load(self->store, self->shown_id, &self->program, &why) != EPG_OK) {
-        return fail_session(self, "session_failed", &why, err);
-    }
-    if (start_evaluation(self, running, self->history->submissions[running->number - 1].episodes, &why) != EPG_OK) {
-        return fail_session(self, "evaluation_failed", &why, err);
-    }
-    return epg_run_evaluation_turn(self, err);
+    epg_session_failed(&self->session, "session_failed");
+    reply_held(self, self->session.latest);
+    epg_code code = EPG_EVENT(self->ledger, "evaluation_stopped", err,
+                              epg_field_u64("episodes_remaining", self->session.episodes_remaining),
+                              epg_field_text("reason", reason), epg_field_text("submission_id", self->shown_id));
+    free_submission(self);
+    return code;
 }
 
 epg_code epg_run_evaluation_stop(epg_run_state *self, const char *reason, epg_error *err)
@@ -350,13 +343,29 @@ epg_code epg_run_evaluation_stop(epg_run_state *self, const char *reason, epg_er
     }
     EPG_TRY(epg_ledger_sync(self->ledger, err)); /* with the records that its events rest on */
     epg_evaluation_free(EPG_TAKE(self->evaluation));
-    epg_session_failed(&self->session, "session_failed");
-    reply_held(self, self->session.latest);
-    epg_code code = EPG_EVENT(self->ledger, "evaluation_stopped", err,
-                              epg_field_u64("episodes_remaining", self->session.episodes_remaining),
-                              epg_field_text("reason", reason), epg_field_text("submission_id", self->shown_id));
-    free_submission(self);
-    return code;
+    return stop_submission(self, reason, err);
+}
+
+epg_code epg_run_take_up(epg_run_state *self, epg_error *err)
+{
+    const epg_submission *running = epg_session_running(&self->session);
+    const epg_history *history = self->history;
+    epg_error why = {.text = ""};
+    if (running == NULL) {
+        return EPG_OK;
+    }
+    epg_submission_id(running->number, self->shown_id);
+    if (history->agent_timed_out || history->agent_limit != NULL) { /* what ends the Agent so stops its evaluation */
+        return stop_submission(self, history->agent_timed_out ? "agent_timeout" : "agent_limit", err);
+    }
+    self->shown.submission = self->shown_id;
+    if (epg_store_load(self->store, self->shown_id, &self->program, &why) != EPG_OK) {
+        return fail_session(self, "session_failed", &why, err);
+    }
+    if (start_evaluation(self, running, history->submissions[running->number - 1].episodes, &why) != EPG_OK) {
+        return fail_session(self, "evaluation_failed", &why, err);
+    }
+    return epg_run_evaluation_turn(self, err);
 }
 
 /* --- finish, status, wait --- */

@@ -15,12 +15,14 @@ import recording
 SUBMIT = "evopolicygym-session submit program --episodes 0,3 >/dev/null; "
 FINISH = "evopolicygym-session finish submission-000001 >/dev/null; "
 DEAF = "trap 'exit 0' TERM; sleep 600 & wait"  # an Agent that ends well when it is ended
+SLOW = f"echo '{play.PROGRAM % 'time.sleep(600)'}' >program/policy.py; sed -i '1i import time' program/policy.py; "
 # What ended it, the event that says so, the Agent, options, and the call that fails (how many of its kind come before).
 ENDS = [
     ("failed", "agent_exited", SUBMIT + "exit 3", [], None),
     ("exited", "agent_exited", SUBMIT, [], None),
     ("spent", "agent_exited", 4 * SUBMIT, [], None),
     ("late", "agent_timeout", SUBMIT + DEAF, ["--agent-timeout", "1"], None),
+    ("late, evaluating", "agent_timeout", SLOW + SUBMIT + DEAF, ["--agent-timeout", "1"], None),
     ("idle", "agent_limit", SUBMIT + DEAF, ["--agent-idle", "1"], None),
     ("the best", "finish_requested", SUBMIT, ["--on-agent-exit", "best=2"], None),
     ("finished, failing", "finish_requested", SUBMIT + FINISH + "exit 3", [], None),
