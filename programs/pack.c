@@ -251,6 +251,15 @@ static epg_code read_index(epg_pack *pack, epg_span index, uint64_t pack_size, s
     return EPG_OK;
 }
 
+/* An index of version 1, which git writes when it is told to: without a magic, and 24 bytes for each object. */
+static bool is_old_index(epg_span index)
+{
+    enum { FAN_OUT = 256 * 4, OLD_ENTRY_SIZE = 4 + ID_SIZE };
+    size_t fixed = FAN_OUT + 2 * ID_SIZE;
+    return index.size > fixed && (index.size - fixed) % OLD_ENTRY_SIZE == 0 &&
+           (index.size - fixed) / OLD_ENTRY_SIZE == epg_read_be32(index.data + FAN_OUT - 4);
+}
+
 /* An object's bytes in a pack file, a piece at a time. */
 typedef void take_piece(void *context, epg_span piece);
 
@@ -331,6 +340,10 @@ epg_code epg_pack_append(epg_pack *pack, int directory, const char *name, bool *
     size_t count = 0;
     bool whole = false;
     EPG_TRY(epg_file_read(directory, index_name, LARGEST, &index, err));
+    if (is_old_index(epg_buffer_span(&index))) {
+        *joinable = false;
+        return EPG_OK;
+    }
     if (read_source(pack, directory, pack_name, epg_buffer_span(&index), &count, &whole, err) != EPG_OK) {
         return epg_fail_within(err, "%s", pack_name);
     }

@@ -26,8 +26,8 @@ size_t epg_pack_count(const epg_pack *pack);
 void epg_pack_add(epg_pack *pack, git_object_t type, const git_oid *id, epg_span content);
 
 /* Adds all objects of DIRECTORY/NAME.pack, where `name` is "pack-" and a hash. *joinable is false, and nothing is
- * added, when it holds deltas. INVALID when pack and index don't agree. File and directory must stay until the pack is
- * written. */
+ * added, when it holds deltas or its index is of version 1. INVALID when pack and index don't agree. File and directory
+ * must stay until the pack is written. */
 epg_code epg_pack_append(epg_pack *pack, int directory, const char *name, bool *joinable, epg_error *err);
 
 /* Writes pack and index into the directory; then, or after a failure, the pack is to be cleared. `name` gets what it is

@@ -128,9 +128,21 @@ static epg_code remove_pack(epg_store *store, const char *name, epg_error *err)
     return EPG_OK;
 }
 
+/* An index that a user's git made over all packs would name those that went: git takes it away too when it repacks. */
+static epg_code remove_overall_index(epg_store *store, epg_error *err)
+{
+    static const char name[] = "multi-pack-index";
+    if (faccessat(store->packs, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0 && epg_io_unlink(store->packs, name, 0) != 0 &&
+        errno != ENOENT) {
+        return epg_fail_errno(err, errno, "can't remove %s from the history", name);
+    }
+    return EPG_OK;
+}
+
 static epg_code remove_joined(epg_store *store, const pack_list *list, size_t chosen, const bool *joined,
                               const char *made, epg_error *err)
 {
+    EPG_TRY(remove_overall_index(store, err));
     for (size_t i = 0; i < chosen; i++) {
         if (joined[i] && strcmp(list->packs[i].name, made) != 0) {
             EPG_TRY(remove_pack(store, list->packs[i].name, err));

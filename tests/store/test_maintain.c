@@ -290,6 +290,31 @@ START_TEST(a_damaged_pack_is_told_and_nothing_is_removed)
 }
 END_TEST
 
+/* What a user's git writes when it is told to, or by its maintenance. */
+START_TEST(other_indexes_of_git_do_no_harm)
+{
+    static const char *const makers[] = {
+        "git multi-pack-index write", "git commit-graph write --reachable",
+        "for p in *.pack; do rm -f ${p%.pack}.idx; git index-pack --index-version=1 $p; done"};
+    for (int i = 0; i < 47; i++) {
+        commit_number(i);
+    }
+    free(epg_test_shell("cd '%s/objects/pack' && export GIT_DIR='%s' && { %s; } >/dev/null 2>&1", path, path,
+                        makers[_i]));
+    epg_store_close(EPG_TAKE(store));
+    epg_assert_ok(epg_store_open(path, &store, &err), &err);
+    for (int i = 47; i < 120; i++) {
+        commit_number(i);
+        epg_assert_ok(epg_store_maintain(store, &err), &err);
+    }
+    for (int i = 0; i < 120; i++) {
+        assert_number(i);
+    }
+    epg_assert_sound(path);
+    epg_assert_git(path, "rev-list --count main", "120\n");
+}
+END_TEST
+
 START_TEST(descriptors_stay_few)
 {
     size_t before = epg_test_open_descriptors();
@@ -316,6 +341,7 @@ int main(void)
     tcase_add_test(tests, a_lock_that_is_waited_for_is_anothers_new_file);
     tcase_add_test(tests, packs_that_someone_keeps_are_kept);
     tcase_add_test(tests, a_damaged_pack_is_told_and_nothing_is_removed);
+    tcase_add_loop_test(tests, other_indexes_of_git_do_no_harm, 0, 3);
     tcase_add_test(tests, descriptors_stay_few);
     suite_add_tcase(suite, tests);
     return epg_test_main(suite);
