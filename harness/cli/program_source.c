@@ -31,9 +31,13 @@ epg_code epg_cli_program_source(const char *text, const char *what, epg_program 
         code = epg_program_capture_path(text, &epg_program_default_limits, out, err);
     }
     EPG_AUTO_FREE char *events = epg_format("%s/events.jsonl", text);
+    EPG_AUTO_FREE char *policy = epg_format("%s/policy.py", text);
     if (code != EPG_OK && lstat(events, &info) == 0) {
         return epg_fail(err, EPG_ERR_USAGE, "%s: '%s' is a Run: name one of its Programs, as %s:best", what, text,
                         text);
+    }
+    if (code == EPG_ERR_LIMIT && lstat(policy, &info) != 0) { /* the wrong directory, which happens to be a large one */
+        return epg_fail(err, EPG_ERR_USAGE, "%s: there is no policy.py in '%s', so it is no Program", what, text);
     }
     return code == EPG_OK ? EPG_OK : epg_fail_as(err, EPG_ERR_USAGE, "%s", what);
 }

@@ -1,6 +1,7 @@
 /* `evopolicygym run`: an Agent improves a Program. */
 #include <errno.h>
 #include <fcntl.h>
+#include <libgen.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -252,6 +253,25 @@ static epg_code read_config(const epg_options *options, const likeness *like, ep
     return epg_config_resolve(config, err);
 }
 
+/* A Run inside of the Program would be a part of it from then on, with all that is hidden from Agents. */
+static epg_code keep_apart(const char *run, const char *program, epg_error *err)
+{
+    EPG_AUTO_FREE char *name = epg_strdup(run);
+    EPG_AUTO_FREE char *above = realpath(dirname(name), NULL);
+    EPG_AUTO_FREE char *root = realpath(program, NULL);
+    size_t size = root != NULL ? strlen(root) : 0;
+    if (above == NULL || root == NULL || strncmp(above, root, size) != 0 ||
+        (above[size] != '/' && above[size] != '\0')) {
+        return EPG_OK;
+    }
+    EPG_AUTO_FREE char *shown = epg_printable(run, strlen(run));
+    EPG_AUTO_FREE char *of = epg_printable(program, strlen(program));
+    return epg_fail(err, EPG_ERR_USAGE,
+                    "the Run '%s' would lie in the Program '%s' and become a part of it; name a "
+                    "directory outside of it, as ../out",
+                    shown, of);
+}
+
 static epg_code read_program(const epg_options *options, const likeness *like, epg_program *out, const char **origin,
                              epg_error *err)
 {
@@ -312,6 +332,9 @@ static epg_code read_and_run(epg_options *options, bool *negative, epg_error *er
         EPG_TRY(epg_progress_mode_parse(epg_option_text(options, "progress"), &request.progress, err));
     }
     EPG_TRY(read_program(options, &like, &program, &request.initial_origin, err));
+    if (epg_option_given(options, "program")) {
+        EPG_TRY(keep_apart(request.directory, request.initial_origin, err));
+    }
     EPG_TRY(epg_setup_read(options, &setup, err));
     EPG_TRY(read_containment(options, &setup, &request, err));
     epg_skill *skills = NULL;

@@ -287,8 +287,9 @@ static void put_missing(const epg_table *table, const fit *fits, epg_shown *out)
 {
     const char *before = "left out: ";
     for (size_t i = 0; i < table->column_count; i++) {
-        if (fits[i].width == 0 && !fits[i].done) {
-            (void)epg_buffer_format(&out->text, "%s%s", before, table->columns[i].title);
+        if (fits[i].width == 0 && !fits[i].done && natural_width(table, i) > 0) {
+            const char *title = table->columns[i].title;
+            (void)epg_buffer_format(&out->text, "%s%s", before, *title != '\0' ? title : "notes");
             before = ", ";
         }
     }

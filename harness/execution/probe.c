@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "execution/box.h"
 #include "execution/launcher.h"
+#include "execution/paths.h"
 #include "execution/sandbox.h"
 #include "system/socket.h"
 #include "system/tree.h"
@@ -166,7 +167,19 @@ static epg_code hear(epg_probe *probe, int channel, int printed, epg_error *err)
     }
 }
 
-/* Something of the Host's that must not be seen: a directory that is there for certain. */
+/* What of the Host's homes must not be seen: all, unless the interpreter lives there and its directory is shown. */
+static const char *unseen_homes(const epg_execution *execution, const char *otherwise)
+{
+    EPG_CLEANUP(epg_words_free) epg_words paths = {0};
+    EPG_AUTO_FREE char *run = NULL;
+    bool shown = epg_interpreter_paths(execution->python, &paths, &run, NULL) != EPG_OK;
+    for (size_t i = 0; i < paths.count; i++) {
+        shown = shown || epg_starts_with(paths.texts[i], "/home/");
+    }
+    return shown ? otherwise : "/home";
+}
+
+/* `host_path`: something of the Host's that must not be seen, a directory that is there for certain. */
 static epg_code run(const epg_execution *execution, bool forked, const char *host_path, int channel, int theirs,
                     epg_probe *out, epg_error *err)
 {
@@ -188,7 +201,7 @@ static epg_code run(const epg_execution *execution, bool forked, const char *hos
                           "--absent",
                           "/etc/shadow",
                           "--absent",
-                          "/home",
+                          unseen_homes(execution, host_path),
                           execution->limits.scratch_bytes > 0 ? "--scratch" : NULL,
                           bytes,
                           files,

@@ -4,6 +4,7 @@
 cd "$work" || exit 1
 host=$EPG_BIN/evopolicygym
 mkdir here here/empty && cp -r start here/prog && cd here || exit 1
+mkdir prog/sub large && (cd large && seq 1001 | xargs touch)
 echo hi >file
 ln -s nowhere dangling
 "$host" run done -b test/one-step -p prog --execution process --allow-unsafe-process --progress none --episode-budget 3 \
@@ -40,6 +41,9 @@ wrong 'no library' run new -b lib:./nope.so -p prog -- true
 wrong '"nodir" does not exist' run new -b test/one-step -p nodir -- true
 wrong '"file" is not a directory' run new -b test/one-step -p file -- true
 wrong 'not a directory' run new -b test/one-step -p dangling -- true
+wrong 'name a directory outside of it' run prog/new -b test/one-step -p prog -- true
+wrong 'name a directory outside of it' run prog/sub/new -b test/one-step -p ./prog/../prog -- true
+wrong "no policy.py in 'large'" evaluate large -b cartpole
 wrong 'no policy.py' run new -b test/one-step -p empty -- true
 wrong 'not found in PATH' "${run[@]}" -- no-such-command
 wrong '"done" exists already' run done -b test/one-step -p prog -- true

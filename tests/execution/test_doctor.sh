@@ -20,6 +20,14 @@ names = {finding["name"] for finding in document["findings"] if finding["topic"]
 assert {"seccomp", "no_new_privs", "unshare", "host_files", "seen_from_outside"} <= names, names
 P
 
+# An interpreter that lives in a home is shown there, and nothing else of the homes is missed.
+if home=$(mktemp -d /home/epg-test-XXXXXX 2>/dev/null); then
+    trap 'rm -rf "$work" "$home"' EXIT
+    python3 -m venv --without-pip "$home/venv"
+    chmod -R a+rX "$home"
+    "$bin" doctor --python "$home/venv/bin/python" >"$work/text" || { cat "$work/text"; fail "a venv in a home"; }
+fi
+
 # A bubblewrap that fails stands for a machine that lets nothing be contained.
 mkdir "$work/bin"
 printf '#!/bin/sh\necho "bwrap: setting up uid map: Permission denied" >&2\nexit 1\n' >"$work/bin/bwrap"
