@@ -415,7 +415,11 @@ static const struct {
      "is gone"},
     {"submissions/submission-000001/feedback.json", "{}", "submissions/submission-000001/feedback.json",
      "does not have the hash that the ledger gives it"},
+    {"submissions/submission-000001/feedback.json", NULL, "submissions/submission-000001/feedback.json",
+     "feedback.json"},
     {"submissions/submission-000001/availability.json", "{", "submissions/submission-000001/availability.json", "JSON"},
+    {"submissions/submission-000001/availability.json", NULL, "submissions/submission-000001/availability.json",
+     "availability.json"},
     {"workspace/feedback/submissions/submission-000001/feedback.json", "{}",
      "workspace/feedback/submissions/submission-000001/feedback.json", "was edited"},
     {"workspace/feedback/submissions/submission-000001/artifacts/trace.txt", "tracE\n",
@@ -442,6 +446,32 @@ START_TEST(an_edit_after_the_fact_is_told)
     }
     check_publication();
     expect_evidence(edits[_i].told_path, edits[_i].what);
+    for (size_t i = 0; i < host.evidence.count; i++) { /* and nothing else is accused */
+        ck_assert_msg(strcmp(host.evidence.items[i].path, edits[_i].told_path) == 0, "%s: %s",
+                      host.evidence.items[i].path, host.evidence.items[i].what);
+    }
+}
+END_TEST
+
+START_TEST(what_may_have_been_evicted_is_not_missed_when_the_list_of_it_is_broken)
+{
+    static const char availability[] = "submissions/submission-000001/availability.json";
+    submit_well();
+    for (size_t i = 0; i < 2; i++) {
+        EPG_AUTO_FREE char *folder = epg_format("%s/%s/submission-000001/artifacts/bulk", host.path,
+                                                i == 0 ? "submissions" : "workspace/feedback/submissions");
+        EPG_AUTO_FREE char *frames = epg_format("%s/frames.bin", folder);
+        ck_assert_int_eq(chmod(folder, 0700), 0);
+        ck_assert_int_eq(unlink(frames), 0);
+    }
+    EPG_AUTO_FREE char *folder = in_run("submissions/submission-000001");
+    EPG_AUTO_FREE char *path = in_run(availability);
+    ck_assert_int_eq(chmod(folder, 0700), 0);
+    ck_assert_int_eq(chmod(path, 0600), 0);
+    epg_test_write_text(host.path, availability, "{");
+    check_publication();
+    ck_assert_uint_eq(host.evidence.count, 1);
+    expect_evidence(availability, "JSON");
 }
 END_TEST
 
@@ -622,6 +652,7 @@ int main(void)
     tcase_add_loop_test(cases, what_a_host_that_died_had_half_published_is_published_anew, 0, 2);
     tcase_add_test(cases, what_nobody_touched_is_found_so);
     tcase_add_loop_test(cases, an_edit_after_the_fact_is_told, 0, (int)EPG_COUNT(edits));
+    tcase_add_test(cases, what_may_have_been_evicted_is_not_missed_when_the_list_of_it_is_broken);
     tcase_add_loop_test(cases, a_copy_that_is_gone_is_told, 0, 2);
     tcase_add_test(own, a_hundred_thousand_files_in_the_way_cost_nothing);
     tcase_add_test(own, the_oldest_bulk_artifacts_go_as_in_a_foreign_run);
