@@ -82,6 +82,12 @@ START_TEST(what_is_no_usable_python_is_refused_in_one_line)
     expect_refusal("/dev/null", "no usable python");
     expect_refusal_of("#!/bin/sh\nexit 0\n", "no CPython");
     expect_refusal_of("#!/bin/sh\nexit 3\n", "failed to run");
+    expect_refusal_of("#!/bin/sh\necho started >&2\nprintf 'no \\033[1m libx.so\\n\\n' >&2\nexit 127\n",
+                      "a small script: no \\x1b[1m libx.so)");
+    expect_refusal_of("#!/bin/sh\nyes 123456789 | head -n 100000 >&2\necho the last >&2\nexit 1\n",
+                      "a small script: the last)");
+    expect_refusal_of("#!/bin/sh\n[ $1 = -I ] || exec printf 2.7\necho 'Unknown option: -I' >&2\nexit 2\n",
+                      "Python 2.7, too old");
     expect_refusal_of("#!/bin/sh\nkill -9 $$\n", "failed to run");
     expect_refusal_of("#!/bin/sh\nexec yes\n", "printed too much");
     expect_refusal_of("#!/nowhere/interpreter\n", "python");
