@@ -491,7 +491,7 @@ epg_code epg_external_open(const epg_external_start *start, epg_benchmark **out,
     };
     EPG_CLEANUP(close_pipes) pipes ends = {{-1, -1}, {-1, -1}, {-1, -1}};
     epg_error cause = {.text = ""};
-    epg_owned owned;
+    epg_owned owned = {.control = -1, .report = -1};
     epg_cgroup group = {0};
     EPG_AUTO_FREE char *name = epg_printable(start->name, strnlen(start->name, NAME_MAX_SHOWN));
     EPG_TRY(open_pipes(&ends, err));
