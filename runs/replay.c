@@ -103,7 +103,7 @@ static epg_code open_replay(epg_replay *self, const epg_replay_setup *setup, epg
     pool.episode_timeout_seconds = history->config.episode_timeout_seconds;
     EPG_TRY(choose_execution(setup, &pool, err));
     self->config = pool;
-    EPG_TRY(epg_pool_open(&self->config, &self->pool, err));
+    EPG_TRY(epg_stored_request_open_pool(&self->config, &self->pool, err));
     EPG_TRY(check_benchmark(self, err));
     EPG_TRY(epg_tree_temporary("epg-replay-", &self->scratch, &self->records, err));
     return epg_pool_keep_records(self->pool, self->scratch, false, err);

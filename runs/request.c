@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/text.h"
 #include "runs/document.h"
 #include "runs/withheld.h"
 
@@ -158,6 +159,28 @@ static void read_skills(const json_t *list, epg_stored_request *out)
         skill->name = epg_strdup(name);
         memcpy(skill->files.digest, digest, strlen(digest) + 1);
     }
+}
+
+static bool may_be_relative(const char *benchmark)
+{
+    return epg_starts_with(benchmark, "python:") ||
+           (epg_starts_with(benchmark, "cmd:") && !epg_starts_with(benchmark, "cmd:/")) ||
+           (epg_starts_with(benchmark, "lib:") && !epg_starts_with(benchmark, "lib:/"));
+}
+
+epg_code epg_stored_request_open_pool(const epg_pool_config *config, epg_pool **out, epg_error *err)
+{
+    epg_error why = {.text = ""};
+    epg_code code = epg_pool_open(config, out, &why);
+    if (code == EPG_ERR_USAGE && may_be_relative(config->benchmark)) {
+        return epg_fail(err, code,
+                        "%s; a Benchmark is named from the directory where the Run was started: do this there",
+                        why.text);
+    }
+    if (code != EPG_OK && err != NULL) {
+        *err = why;
+    }
+    return code;
 }
 
 void epg_stored_request_traces(const json_t *document, bool *full, uint64_t *bytes)

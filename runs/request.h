@@ -26,6 +26,10 @@ void epg_stored_request_free(epg_stored_request *stored);
 epg_code epg_stored_request_read(const char *directory, const epg_history *history, const epg_run_again_request *again,
                                  epg_stored_request *out, epg_error *err);
 
+/* Opens the pool of a Run that was started before. A Benchmark of the user's own may be named from the directory in
+ * which that was done: a refusal of one says so. */
+epg_code epg_stored_request_open_pool(const epg_pool_config *config, epg_pool **out, epg_error *err);
+
 /* What config.json says of traces; a Run of an older version says nothing and keeps digests. */
 void epg_stored_request_traces(const json_t *document, bool *full, uint64_t *bytes);
 

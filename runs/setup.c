@@ -15,6 +15,7 @@
 #include "programs/capture.h"
 #include "runs/coordinator.h"
 #include "runs/document.h"
+#include "runs/request.h"
 #include "runs/seal.h"
 #include "system/files.h"
 #include "system/io.h"
@@ -150,7 +151,8 @@ static epg_code open_pool(epg_run_state *self, epg_error *err)
 {
     epg_pool_config pool = *self->request->pool;
     pool.episode_timeout_seconds = self->config->episode_timeout_seconds;
-    EPG_TRY(epg_pool_open(&pool, &self->pool, err));
+    EPG_TRY(self->history != NULL ? epg_stored_request_open_pool(&pool, &self->pool, err)
+                                  : epg_pool_open(&pool, &self->pool, err));
     self->spec = epg_pool_spec(self->pool);
     self->session.direction = self->spec->direction;
     return EPG_OK;

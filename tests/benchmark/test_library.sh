@@ -81,6 +81,16 @@ exit-spec 3 bad.so.exit-spec: spec failed: .*exit code 0
 SHOWN
 "$program" benchmark baseline "lib:$work/bad.so?crash-open" --to "$work/none" >"$work/out" 2>&1
 [ $? -eq 6 ] && grep -q 'has no baseline Program; begin with' "$work/out" || fail "baseline: $(cat "$work/out")"
+# A Run names its Benchmark from where it was started; elsewhere the refusal says that.
+(cd "$work" && timeout -k 5 120 "$program" run run -b 'lib:./bad.so?none' -p good --episode-budget 2 --validation-episodes 1 \
+    --assessment-episodes 1 --execution process --allow-unsafe-process -- sh -c 'evopolicygym-session submit program --episodes 0 &&
+        evopolicygym-session finish submission-000001') >"$work/out" 2>&1 ||
+    fail "a Run: $(cat "$work/out")"
+(cd / && timeout -k 5 60 "$program" replay "$work/run" --allow-unsafe-process) >"$work/out" 2>"$work/err"
+[ $? -eq 2 ] || fail 'replay from elsewhere: another exit code'
+grep -q 'bad.so.*the directory where the Run was started: do this there' "$work/err" ||
+    fail "replay from elsewhere: $(cat "$work/err")"
+(cd "$work" && timeout -k 5 60 "$program" replay run --allow-unsafe-process) >"$work/out" 2>&1 || fail "replay: $(cat "$work/out")"
 [ -z "$(ls -A "$TMPDIR")" ] || fail "left behind: $(ls -A "$TMPDIR")"
 pgrep -f "$work|sleep 31574" >/dev/null && fail 'a process was left running'
 exit "$failed"
