@@ -356,6 +356,12 @@ epg_code epg_agent_close(epg_agent *self, epg_agent_end *out, epg_error *err)
     if (code == EPG_OK) {
         code = drain_rest(self, err);
     }
+    unsigned left = 0;
+    if (self->box != NULL &&
+        epg_agent_box_left(self->box, &left)) { /* the monitor sees the sandbox's own processes too */
+        self->owned.ended.orphans = left;
+        self->owned.ended.killed = left;
+    }
     *out = (epg_agent_end){.exit = self->owned.exit,
                            .ended = self->owned.ended,
                            .owned_to_the_end = self->owned.told_end,

@@ -1,6 +1,7 @@
 #include "execution/agent_sandbox.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <fts.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -34,6 +35,7 @@ struct epg_agent_box {
     char *directory;
     epg_words given; /* what it may write: taken back at the end where it had to be given away */
     epg_words argv;
+    int left; /* readable: how many processes the Agent left behind */
 };
 
 /* --- The network. --- */
@@ -209,6 +211,20 @@ static void add_limits(epg_agent_box *self)
     }
 }
 
+static epg_code add_first(epg_agent_box *self, epg_error *err)
+{
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) {
+        return epg_fail_errno(err, errno, "can't make a pipe for a sandbox");
+    }
+    self->left = ends[0];
+    epg_box_add_fd(&self->box, ends[1], EPG_FD_LEFT);
+    EPG_BOX_OPTION(&self->box, "--as-pid-1");
+    epg_words_add(&self->box.inside, "--first");
+    epg_words_add(&self->box.inside, "yes");
+    return EPG_OK;
+}
+
 /* --- The command. --- */
 
 static epg_code find_command(epg_agent_box *self, const epg_agent_sandbox *what, epg_error *err)
@@ -245,6 +261,7 @@ static epg_code fill(epg_agent_box *self, const epg_agent_sandbox *what, epg_err
     EPG_TRY(show_others(self, what, err));
     EPG_TRY(show_own(self, what, err));
     add_limits(self);
+    EPG_TRY(add_first(self, err));
     make_environment(self, what->environment);
     epg_words_add(&self->argv, self->command);
     for (size_t i = 1; what->argv[i] != NULL; i++) {
@@ -263,7 +280,8 @@ static epg_code fill(epg_agent_box *self, const epg_agent_sandbox *what, epg_err
 epg_code epg_agent_box_open(const epg_agent_sandbox *what, epg_agent_box **out, epg_error *err)
 {
     epg_agent_box *self = epg_alloc(sizeof *self);
-    *self = (epg_agent_box){.box = {.ready = -1, .messages = -1}, .network = what->network, .limits = what->limits};
+    *self = (epg_agent_box){
+        .box = {.ready = -1, .messages = -1}, .network = what->network, .limits = what->limits, .left = -1};
     epg_code code = fill(self, what, err);
     if (code != EPG_OK) {
         epg_agent_box_close(self);
@@ -306,6 +324,7 @@ void epg_agent_box_close(epg_agent_box *box)
     for (size_t i = 0; box->box.drop != 0 && i < box->given.count; i++) {
         take_back(box->given.texts[i], box->box.drop);
     }
+    epg_close_cleanup(&box->left);
     epg_cgroup_remove(&box->group);
     epg_box_close(&box->box);
     epg_words_free(&box->environment);
@@ -314,6 +333,16 @@ void epg_agent_box_close(epg_agent_box *box)
     free(box->command);
     free(box->directory);
     free(box);
+}
+
+bool epg_agent_box_left(const epg_agent_box *box, unsigned *count)
+{
+    unsigned told = 0;
+    if (read(box->left, &told, sizeof told) != (ssize_t)sizeof told) {
+        return false;
+    }
+    *count = told;
+    return true;
 }
 
 const char *epg_agent_box_ended_by(const epg_agent_box *box, const epg_exit *exit)

@@ -60,6 +60,10 @@ void epg_agent_box_close(epg_agent_box *box); /* NULL is fine */
  * Asked after its tree is gone and before the box is closed. */
 const char *epg_agent_box_ended_by(const epg_agent_box *box, const epg_exit *exit);
 
+/* How many processes lived in the sandbox when the Agent itself had ended, all of which ended then. False: the sandbox
+ * was ended before. Asked once, after its tree is gone. */
+bool epg_agent_box_left(const epg_agent_box *box, unsigned *count);
+
 /* What holds for the Agent, for the Run's record: an object with profile, contained, network, limits (each with its
  * means, as in epg_execution_describe) and `degraded`, a list of texts. */
 void epg_agent_box_describe(const epg_agent_box *box, epg_json_writer *writer, const char *key);

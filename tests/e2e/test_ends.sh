@@ -39,6 +39,12 @@ grace=1 run grace -- 'evopolicygym-session submit program --episodes 0; evopolic
 check 'an Agent that stays after finish is ended after its grace' holds 'record["terminal_reason"] == "finished" and record["agent"]["stopped_after_terminal"] and host["agent_tree"]["complete"]'
 run at_once -- 'exit 0'
 check 'an Agent that ends at once' holds 'record["terminal_reason"] == "agent_exited" and record["submissions"] == []'
+# The sandbox's own processes end on their own time: none of them was left by the Agent.
+check 'it left nothing' holds 'host["agent_tree"]["left_behind"] == 0 and host["agent_tree"]["killed"] == 0'
+run one_daemon -- 'setsid sleep 1003 & exit 0'
+check 'one daemon is counted' holds 'host["agent_tree"]["left_behind"] == 1 and host["agent_tree"]["killed"] == 1'
+run stopped_child -- '(setsid sleep 1003 & setsid sleep 1003 & kill -STOP $!); sleep 0.01; exit 4'
+check 'two are, one of them stopped; the exit code is the Agent'"'"'s' holds 'host["agent_tree"]["left_behind"] == 2 and host["agent_tree"]["complete"] and record["agent"]["returncode"] == 4'
 
 # --- names that are not UTF-8 ---
 odd=$(printf '%s/odd\377' "$work")

@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "execution/inside/first.h"
 #include "execution/inside/inside.h"
 #include "execution/inside/relay.h"
 
@@ -63,6 +64,7 @@ int epg_contain_inside(int argc, char **argv)
 {
     const char *stderr_number = NULL;
     const char *preload = NULL;
+    int first = 0;
     int i = 1;
     if (fcntl(EPG_FD_READY, F_SETFD, FD_CLOEXEC) != 0 ||
         send(EPG_FD_READY, EPG_READY, strlen(EPG_READY), MSG_NOSIGNAL) < 0) {
@@ -77,6 +79,8 @@ int epg_contain_inside(int argc, char **argv)
             code = epg_relay_listen(argv[i + 1]);
         } else if (strcmp(argv[i], "--stderr") == 0) {
             stderr_number = argv[i + 1];
+        } else if (strcmp(argv[i], "--first") == 0) {
+            first = 1;
         } else if (strcmp(argv[i], "--preload") == 0) {
             preload = argv[i + 1];
         } else {
@@ -90,6 +94,9 @@ int epg_contain_inside(int argc, char **argv)
     if (i + 1 >= argc) {
         errno = EINVAL;
         return failed("inside");
+    }
+    if (first && epg_become_first() != 0) {
+        return failed("becoming process 1");
     }
     (void)signal(SIGTERM, SIG_DFL);
     (void)signal(SIGINT, SIG_DFL);

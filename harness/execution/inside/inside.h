@@ -4,7 +4,7 @@
  *   contain outside [--drop ID] [--join FD]... [--stage PATH | --own PATH]... [--proxy HOST PORT] -- COMMAND...
  *       still on the Host, maybe as root: puts what is to be shown where an unprivileged user can reach it (the n-th
  *       path at EPG_STAGE/n of a mount namespace of its own), joins cgroups, becomes user and group ID, runs bwrap.
- *   contain inside [--limit NAME N]... [--stderr FD] [--preload FILE] [--proxy PORT] -- COMMAND...
+ *   contain inside [--limit NAME N]... [--stderr FD] [--preload FILE] [--proxy PORT] [--first yes] -- COMMAND...
  *       in the sandbox: lays limits, tells the Host that this point was reached, runs the command.
  *   contain probe ...
  *       in the sandbox, in place of a guest: tries what must not work and tells (probe.c).
@@ -25,6 +25,7 @@ enum {
     EPG_FD_CELL_FILTER, /* the filter of a cell */
     EPG_FD_STDERR,      /* the command's stderr; until it runs, stderr is a file that the Host reads when all fails */
     EPG_FD_PROXY,       /* where the listening socket of the one reachable address goes out */
+    EPG_FD_LEFT,        /* to the Host: how many processes the Agent left behind, an unsigned int */
     EPG_FD_JOIN         /* cgroup.procs files, from here on */
 };
 
