@@ -168,7 +168,7 @@ START_TEST(a_command_that_does_not_listen_is_killed_after_the_grace)
 {
     epg_test_command command;
     epg_owned owned = start(&command, "daemon", NULL);
-    epg_owned_terminate(&owned, 20 * EPG_MILLISECOND);
+    epg_owned_terminate(&owned, EPG_SECOND); /* time enough for who listens */
     poll_until(&owned, &owned.finished);
     ck_assert_int_eq(owned.exit.signal, SIGTERM); /* the command itself listens, its daemon does not */
     ck_assert_uint_eq(owned.ended.terminated, 2);
