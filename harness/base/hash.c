@@ -96,7 +96,7 @@ void epg_digest_bytes(const char *text, uint8_t hash[EPG_SHA256_SIZE])
     bool valid = epg_digest_text_valid(text);
     for (size_t i = 0; i < EPG_SHA256_SIZE; i++) {
         const char *pair = text + PREFIX_SIZE + 2 * i;
-        hash[i] = valid ? (uint8_t)(digit(pair[0]) << 4 | digit(pair[1])) : 0;
+        hash[i] = (uint8_t)(valid ? digit(pair[0]) << 4 | digit(pair[1]) : 0);
     }
 }
 
