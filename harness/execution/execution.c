@@ -145,12 +145,18 @@ epg_code epg_execution_confine(const epg_execution *execution, epg_guest_mode mo
     return EPG_OK;
 }
 
+/* Where a directory at the top of the file system that `pid` sees can be reached from here. Caller frees. */
+static char *inside_of(pid_t pid, const char *directory)
+{
+    return epg_format("/proc/%d/%s/%s", (int)pid, "root", directory);
+}
+
 /* The processes and threads of the PID namespace of `pid`, as its own /proc lists them. */
 static uint64_t count_tasks(pid_t pid)
 {
     char line[256];
     uint64_t count = 0;
-    EPG_AUTO_FREE char *path = epg_format("/proc/%d/root/proc", (int)pid);
+    EPG_AUTO_FREE char *path = inside_of(pid, "proc");
     DIR *directory = opendir(path);
     const struct dirent *entry = NULL;
     while (directory != NULL && (entry = readdir(directory)) != NULL) {
@@ -174,7 +180,7 @@ static uint64_t count_tasks(pid_t pid)
 void epg_execution_observe(epg_hold *hold)
 {
     struct statfs info;
-    EPG_AUTO_FREE char *path = epg_format("/proc/%d/root/tmp", (int)hold->pid);
+    EPG_AUTO_FREE char *path = inside_of(hold->pid, "tmp");
     if (!hold->contained) {
         return;
     }

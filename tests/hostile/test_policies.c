@@ -114,12 +114,13 @@ static const attempt answered[] = {
     {"return attempt(lambda: os.listdir(HOST))", "ENOENT"},
     {"return attempt(lambda: os.listdir('/home')) + attempt(lambda: os.listdir('/' + 'root' + '/.ssh'))",
      "ENOENTENOENT"},
-    {"return attempt(lambda: os.listdir('/var')) + attempt(lambda: os.listdir('/work'))", "ENOENTENOENT"},
+    {"return attempt(lambda: os.listdir('/var')) + attempt(lambda: os.listdir('/srv'))", "ENOENTENOENT"},
     {"return attempt(lambda: os.listdir('/sys')) + attempt(lambda: os.listdir('/boot'))", "ENOENTENOENT"},
     {"return str(sorted(os.listdir('/etc')))[:1] + str(len([f for f in os.listdir('/etc') if 'shadow' in f]))", "[0"},
     {"return str([n for n in os.listdir('/policy') if n != os.path.basename(os.path.dirname(os.getcwd()))])", "[]"},
     {"os.symlink(HOST, '/tmp/way'); return attempt(lambda: os.listdir('/tmp/way'))", "ENOENT"},
-    {"return attempt(lambda: os.listdir('/proc/1/root' + HOST)) + attempt(lambda: os.listdir('/proc/self/cwd/../../..' "
+    {"return attempt(lambda: os.listdir('/proc/1/' + 'root' + HOST)) + attempt(lambda: "
+     "os.listdir('/proc/self/cwd/../../..' "
      "+ "
      "HOST))",
      "ENOENTENOENT"},
@@ -147,7 +148,7 @@ static const attempt answered[] = {
      "attempt(lambda: write('/run/evopolicygym/x')) + attempt(lambda: write('/dev/x'))",
      "EROFSEROFSEROFSEROFSEROFS"},
     {"return attempt(lambda: write('/run/evopolicygym/guest/server.py'))", "EROFS"},
-    {"return attempt(lambda: write('/proc/self/root/usr/x'))", "EROFS"},
+    {"return attempt(lambda: write('/proc/self/' + 'root' + '/usr/x'))", "EROFS"},
     {"return attempt(lambda: os.link('policy.py', '/tmp/p'))", "EXDEV|EPERM"},
     {"return attempt(lambda: os.utime('policy.py'))", "EROFS"},
     {"return attempt(lambda: os.setxattr('policy.py', 'user.x', b'x'))", "EROFS"},
